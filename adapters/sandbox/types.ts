@@ -1,0 +1,42 @@
+import type { Address } from '@solana/kit';
+
+/** A mint that exists in the sandbox, at its mainnet address. */
+export interface SandboxMint {
+  readonly symbol: 'SOL' | 'USDC' | 'USDT' | 'PYUSD' | 'BONK';
+  readonly address: Address;
+  readonly decimals: number;
+  readonly tokenProgram: Address;
+  /** Price of one whole token in millionths of a US dollar: what the aggregator trades at. */
+  readonly microUsd: bigint;
+}
+
+/** An account as it lies on the chain. */
+export interface ChainAccount {
+  readonly lamports: bigint;
+  readonly data: Uint8Array;
+  readonly owner: Address;
+  readonly executable: boolean;
+}
+
+/** What the services of the sandbox need of the chain besides its JSON-RPC: reading and seeding accounts, and the clock. */
+export interface Chain {
+  readonly slot: bigint;
+  account(address: Address): ChainAccount | undefined;
+  setAccount(address: Address, account: ChainAccount): void;
+  /** Creates or tops up the associated token account of `owner` for `mint`; returns its address. */
+  fundToken(owner: Address, mint: SandboxMint, amount: bigint): Promise<Address>;
+  /** Adds lamports to an account, creating it if need be. */
+  fundSol(address: Address, lamports: bigint): void;
+  /** Balance of the associated token account, 0n where it does not exist. */
+  tokenBalance(owner: Address, mint: SandboxMint): Promise<bigint>;
+}
+
+/** A fault that a service of the sandbox injects; `times` counts down, absent means until cleared. */
+export interface Fault {
+  /** `status`: answer this HTTP status. `hang`: never answer. `garbage`: 200 with bytes that are no JSON. `dropBefore`/`dropAfter`: cut the connection before or after handling. */
+  readonly kind: 'status' | 'hang' | 'garbage' | 'dropBefore' | 'dropAfter';
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly times?: number;
+}

@@ -1,0 +1,51 @@
+/** The largest amount that a token account, and so a payment, can hold. */
+export const U64_MAX = 2n ** 64n - 1n;
+
+const BASE_UNITS = /^(0|[1-9][0-9]{0,19})$/;
+const DECIMAL = /^(0|[1-9][0-9]{0,19})(?:\.([0-9]{1,18}))?$/;
+
+/** Reads a strict decimal string of base units (0 to 2^64-1); anything else is undefined. */
+export function parseAmount(value: unknown): bigint | undefined {
+  if (typeof value !== 'string' || !BASE_UNITS.test(value)) return undefined;
+  const amount = BigInt(value);
+  return amount <= U64_MAX ? amount : undefined;
+}
+
+/** An amount argument: a bigint, or a decimal string of base units. Undefined unless within 0 to 2^64-1. */
+export function toAmount(value: bigint | string): bigint | undefined {
+  if (typeof value === 'bigint') return value >= 0n && value <= U64_MAX ? value : undefined;
+  return parseAmount(value);
+}
+
+/** Reads decimal text such as `"0.25"` into base units of `decimals` digits. Undefined if malformed or finer than that. */
+export function parseUiAmount(text: unknown, decimals: number): bigint | undefined {
+  const match = typeof text === 'string' ? DECIMAL.exec(text) : null;
+  if (match === null) return undefined;
+  const [, whole = '0', fraction = ''] = match;
+  if (fraction.length > decimals) return undefined;
+  return BigInt(whole) * 10n ** BigInt(decimals) + BigInt(fraction.padEnd(decimals, '0') || '0');
+}
+
+/** Base units as decimal text for people: `formatUiAmount(2500000n, 6)` is `"2.5"`. */
+export function formatUiAmount(amount: bigint, decimals: number): string {
+  if (amount < 0n) return `-${formatUiAmount(-amount, decimals)}`;
+  const digits = amount.toString().padStart(decimals + 1, '0');
+  const whole = digits.slice(0, digits.length - decimals);
+  const fraction = digits.slice(digits.length - decimals).replace(/0+$/, '');
+  return fraction === '' ? whole : `${whole}.${fraction}`;
+}
+
+/** Division rounded up; both positive. */
+export function ceilDiv(numerator: bigint, denominator: bigint): bigint {
+  return (numerator + denominator - 1n) / denominator;
+}
+
+/** The larger of two amounts. */
+export function maxAmount(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
+}
+
+/** The smaller of two amounts. */
+export function minAmount(a: bigint, b: bigint): bigint {
+  return a < b ? a : b;
+}

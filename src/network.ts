@@ -1,0 +1,81 @@
+/** CAIP-2 id of a Solana cluster: `solana:` and the first 32 characters of the base58 genesis hash. */
+export const SOLANA_MAINNET = 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp';
+export const SOLANA_DEVNET = 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1';
+export const SOLANA_TESTNET = 'solana:4uhcVJyU9pJkvQyS88uRDiswHXSCkY3z';
+
+/** Names that are read as a cluster (x402 v1 names, and aliases seen in the wild); what we echo is always the seller's own string. */
+const NETWORK_NAMES: Readonly<Record<string, string>> = {
+  solana: SOLANA_MAINNET,
+  'solana-mainnet': SOLANA_MAINNET,
+  'solana-mainnet-beta': SOLANA_MAINNET,
+  'solana:mainnet': SOLANA_MAINNET,
+  [SOLANA_MAINNET]: SOLANA_MAINNET,
+  'solana-devnet': SOLANA_DEVNET,
+  'solana:devnet': SOLANA_DEVNET,
+  [SOLANA_DEVNET]: SOLANA_DEVNET,
+  'solana-testnet': SOLANA_TESTNET,
+  'solana:testnet': SOLANA_TESTNET,
+  [SOLANA_TESTNET]: SOLANA_TESTNET,
+};
+
+/** The CAIP-2 id that a seller's or caller's network name stands for; undefined where it is no Solana cluster we know. */
+export function toNetwork(name: string): string | undefined {
+  return Object.prototype.hasOwnProperty.call(NETWORK_NAMES, name.trim()) ? NETWORK_NAMES[name.trim()] : undefined;
+}
+
+export const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
+export const TOKEN_2022_PROGRAM = 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb';
+export const ASSOCIATED_TOKEN_PROGRAM = 'ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL';
+export const SYSTEM_PROGRAM = '11111111111111111111111111111111';
+export const COMPUTE_BUDGET_PROGRAM = 'ComputeBudget111111111111111111111111111111';
+export const MEMO_PROGRAM = 'MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr';
+export const JUPITER_PROGRAM = 'JUP6LkbZbjS1jKKwapdHNy74zcZ3tLUZoi5QNyVTaV4';
+export const JUPITER_EVENT_AUTHORITY = 'D8cy77BBepLMngZx6ZukaTff5hCt1HrWyKk3Hnd9oitf';
+export const LOOKUP_TABLE_PROGRAM = 'AddressLookupTab1e1111111111111111111111111';
+
+/** The mint of wrapped SOL, which Jupiter also takes for native SOL. */
+export const WSOL_MINT = 'So11111111111111111111111111111111111111112';
+
+/** A mint whose facts are pinned: checked against the chain, never taken from a seller. */
+export interface PinnedMint {
+  readonly mint: string;
+  readonly symbol: string;
+  readonly decimals: number;
+  readonly tokenProgram: string;
+  /** Worth one US dollar a token, by its issuer's promise. */
+  readonly dollar: boolean;
+}
+
+const pin = (symbol: string, mint: string, decimals: number, tokenProgram: string, dollar: boolean): PinnedMint => ({
+  mint,
+  symbol,
+  decimals,
+  tokenProgram,
+  dollar,
+});
+
+const MAINNET_MINTS: readonly PinnedMint[] = [
+  pin('USDC', 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v', 6, TOKEN_PROGRAM, true),
+  pin('USDT', 'Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB', 6, TOKEN_PROGRAM, true),
+  pin('PYUSD', '2b1kV6DkPAnxd5ixfnxCpjxmKwqjjaYmCZfHsFu24GXo', 6, TOKEN_2022_PROGRAM, true),
+  pin('USDG', '2u1tszSeqZ3qBWF3uNGPFc8TzMk2tdiwknnRMWGWjGWH', 6, TOKEN_2022_PROGRAM, true),
+  pin('CASH', 'CASHx9KJUStyftLFWGvEVf59SGeG9sh5FfcnZMVPCASH', 6, TOKEN_2022_PROGRAM, true),
+  pin('SOL', WSOL_MINT, 9, TOKEN_PROGRAM, false),
+];
+
+const DEVNET_MINTS: readonly PinnedMint[] = [
+  pin('USDC', '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU', 6, TOKEN_PROGRAM, true),
+  pin('USDG', '4F6PM96JJxngmHnZLBh9n58RH4aTVNWvDs2nuwrT5BP7', 6, TOKEN_2022_PROGRAM, true),
+  pin('PYUSD', 'CXk2AMBfi3TwaEL2468s6zP8xq9NxTXjp9gjMgzeUynM', 6, TOKEN_2022_PROGRAM, true),
+  pin('SOL', WSOL_MINT, 9, TOKEN_PROGRAM, false),
+];
+
+/** The pinned mints of a cluster, stablecoins first. */
+export function pinnedMints(network: string): readonly PinnedMint[] {
+  return network === SOLANA_MAINNET ? MAINNET_MINTS : DEVNET_MINTS;
+}
+
+/** A pinned mint by its address or symbol (`"USDC"`); undefined where it is not pinned. */
+export function pinnedMint(network: string, mintOrSymbol: string): PinnedMint | undefined {
+  return pinnedMints(network).find((one) => one.mint === mintOrSymbol || one.symbol === mintOrSymbol);
+}

@@ -1,0 +1,90 @@
+import type { Address } from './types.js';
+
+/** An account as the node returns it. */
+export interface Account {
+  readonly owner: Address;
+  readonly lamports: bigint;
+  readonly data: Uint8Array;
+  readonly executable: boolean;
+}
+
+export type Commitment = 'processed' | 'confirmed' | 'finalized';
+
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** The node answers from this slot or later, or fails. */
+  readonly minContextSlot?: number | undefined;
+}
+
+export interface SignatureStatus {
+  readonly slot: number;
+  readonly commitment: Commitment;
+  /** Why the transaction failed, as the node words it; null where it succeeded. */
+  readonly error: string | null;
+}
+
+export interface Simulation {
+  readonly slot: number;
+  readonly error: string | null;
+  readonly logs: readonly string[];
+  readonly unitsConsumed: bigint;
+  /** The watched accounts afterwards, in order; null where they do not exist. */
+  readonly accounts: readonly (Account | null)[];
+}
+
+export interface TokenBalanceChange {
+  readonly account: Address;
+  readonly mint: Address;
+  readonly owner: Address;
+  readonly before: bigint;
+  readonly after: bigint;
+}
+
+export interface LandedTransaction {
+  readonly slot: number;
+  readonly error: string | null;
+  /** All signatures, fee payer's first; base58. */
+  readonly signatures: readonly string[];
+  readonly feeLamports: bigint;
+  readonly tokenChanges: readonly TokenBalanceChange[];
+  /** Lamports before and after, by account. */
+  readonly lamports: ReadonlyMap<Address, { readonly before: bigint; readonly after: bigint }>;
+}
+
+export interface SignatureInfo {
+  readonly signature: string;
+  readonly slot: number;
+  readonly error: string | null;
+  readonly memo: string | null;
+}
+
+/**
+ * A Solana node, or several with failover. Every call is bounded by a deadline and rejects with a
+ * `TransportError` (`rpc_unavailable`, `rate_limited`, `timeout`, `invalid_response`) that says nothing moved, or with the signal's reason.
+ * Reads are at `confirmed` unless they say otherwise.
+ */
+export interface Rpc {
+  /** At most 100 addresses a call. */
+  accounts(addresses: readonly Address[], options?: CallOptions): Promise<{ slot: number; accounts: (Account | null)[] }>;
+  /** Token accounts of an owner, of both token programs. */
+  tokenAccounts(owner: Address, options?: CallOptions): Promise<{ slot: number; accounts: { address: Address; account: Account }[] }>;
+  latestBlockhash(options?: CallOptions): Promise<{ blockhash: string; lastValidBlockHeight: bigint; slot: number }>;
+  blockHeight(commitment: Commitment, options?: CallOptions): Promise<bigint>;
+  /** Lamports that make an account of `bytes` rent-exempt. */
+  rent(bytes: number, options?: CallOptions): Promise<bigint>;
+  /** Micro-lamports per compute unit that recent transactions paid on these writable accounts. */
+  priorityFees(accounts: readonly Address[], options?: CallOptions): Promise<bigint[]>;
+  /** Runs unsigned or signed wire bytes without landing them. Signatures are not verified, the blockhash is replaced. */
+  simulate(transaction: Uint8Array, watch: readonly Address[], options?: CallOptions): Promise<Simulation>;
+  /** Hands wire bytes to the node: no preflight, no retries of its own. */
+  send(transaction: Uint8Array, options?: CallOptions): Promise<void>;
+  statuses(signatures: readonly string[], options?: CallOptions & { readonly history?: boolean }): Promise<(SignatureStatus | null)[]>;
+  /** A landed transaction, or null where the node does not know it. */
+  transaction(signature: string, options?: CallOptions): Promise<LandedTransaction | null>;
+  /** Newest first. */
+  signaturesFor(address: Address, options?: CallOptions & { readonly limit?: number; readonly until?: string }): Promise<SignatureInfo[]>;
+  genesisHash(options?: CallOptions): Promise<string>;
+  /** Calls back once when the signature is confirmed or failed, where the node has WebSocket; silent where it has not. Returns the unsubscription. */
+  onSignature(signature: string, listener: (error: string | null) => void): () => void;
+  close(): void;
+}

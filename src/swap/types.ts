@@ -1,0 +1,82 @@
+import type { Address, Instruction } from '../solana/types.js';
+
+export type SwapMode = 'ExactIn' | 'ExactOut';
+
+/** What to swap. */
+export interface SwapRequest {
+  /** A mint, or a pinned symbol (`"SOL"`, `"USDC"`). SOL means native SOL. */
+  readonly inputMint: string;
+  readonly outputMint: string;
+  /** Base units: of the input for `ExactIn`, of the output for `ExactOut`. */
+  readonly amount: bigint | string;
+  /** Default `ExactIn`. `ExactOut` falls back to an input whose least output covers `amount`. */
+  readonly swapMode?: SwapMode;
+  /** Basis points; default 50. */
+  readonly slippageBps?: number;
+}
+
+/** A quote in our words. Amounts are decimal strings of base units. */
+export interface SwapQuote {
+  readonly inputMint: Address;
+  readonly outputMint: Address;
+  readonly swapMode: SwapMode;
+  readonly inAmount: string;
+  readonly outAmount: string;
+  /** The least that arrives: `outAmount` less slippage for `ExactIn`, `outAmount` itself for `ExactOut`. */
+  readonly minOutAmount: string;
+  /** The most that leaves: `inAmount` itself for `ExactIn`, plus slippage for `ExactOut`. */
+  readonly maxInAmount: string;
+  readonly slippageBps: number;
+  /** Basis points; null where the provider did not say. */
+  readonly priceImpactBps: number | null;
+  readonly platformFeeBps: 0;
+  /** Names of the venues, in order. A service's text: show it, do not act on it. */
+  readonly route: readonly string[];
+  /** Id of the provider that quoted and has to build it. */
+  readonly provider: string;
+  /** Milliseconds since the epoch. */
+  readonly quotedAt: number;
+  /** The provider's own quote, verbatim: what it needs to build the swap. */
+  readonly raw: unknown;
+}
+
+/** A swap that a provider is asked for: addresses resolved, amounts checked. */
+export interface QuoteIntent {
+  readonly inputMint: Address;
+  readonly outputMint: Address;
+  readonly amount: bigint;
+  readonly swapMode: SwapMode;
+  readonly slippageBps: number;
+  /** Fewer accounts make a smaller transaction and a worse price; only set after one was too large. */
+  readonly maxAccounts?: number;
+}
+
+/** What a provider contributes to the transaction: one instruction of its program, and the lookup tables it likes. We compose the rest. */
+export interface SwapBuild {
+  readonly instruction: Instruction;
+  readonly lookupTables: readonly Address[];
+}
+
+/**
+ * One source of swaps. Rejects with `QuoteError` (`no_route`), or `TransportError` (`jupiter_unavailable`, `rate_limited`,
+ * `timeout`, `invalid_response`); a 429 is never `no_route`.
+ */
+export interface SwapProvider {
+  readonly id: string;
+  readonly supportsExactOut: boolean;
+  /** A quote for exactly this intent. An `ExactOut` intent is refused with `no_route` where {@link supportsExactOut} is false. */
+  quote(intent: QuoteIntent, signal?: AbortSignal): Promise<SwapQuote>;
+  build(quote: SwapQuote, wallet: Address, signal?: AbortSignal): Promise<SwapBuild>;
+}
+
+/** An unsigned transaction for a quote. */
+export interface SwapTransaction {
+  /** Base64 of the unsigned v0 transaction. */
+  readonly transaction: string;
+  /** Decimal string. */
+  readonly lastValidBlockHeight: string;
+  readonly quote: SwapQuote;
+  readonly computeUnitLimit: number;
+  /** Decimal string of lamports: what the compute-unit price costs at that limit. */
+  readonly priorityFeeLamports: string;
+}
