@@ -3,7 +3,7 @@
  *
  * - `untouched`: nothing of ours landed or can still land.
  * - `swapped`: tokens changed from one kind to another, nothing was paid.
- * - `uncertain`: a signed payment left this process and may still land.
+ * - `uncertain`: something that we signed left this process and may still land.
  * - `spent`: the payment landed on chain.
  */
 export type Funds = 'untouched' | 'swapped' | 'uncertain' | 'spent';
@@ -51,6 +51,7 @@ export interface ErrorDetails {
   header_too_large: { readonly bytes: number; readonly limitBytes: number };
   // PolicyError: the caller's own rules
   amount_over_limit: { readonly cap: string; readonly limit: string; readonly amount: string; readonly unit: string };
+  budget_exhausted: { readonly cap: string; readonly limit: string; readonly used: string; readonly amount: string; readonly unit: string };
   price_unknown: { readonly mint: string };
   fees_over_limit: { readonly lamports: string; readonly limitLamports: string };
   // FundsError: the wallet or the payee cannot take part
@@ -107,6 +108,7 @@ const CODES = {
   body_not_replayable: ['Protocol', 'never'],
   header_too_large: ['Protocol', 'never'],
   amount_over_limit: ['Policy', 'never'],
+  budget_exhausted: ['Policy', 'fresh'],
   price_unknown: ['Policy', 'never'],
   fees_over_limit: ['Policy', 'fresh'],
   insufficient_funds: ['Funds', 'never'],

@@ -4,24 +4,32 @@ export interface Runtime {
   now(): number;
   /** Resolves after `ms`; rejects with the signal's reason when aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  /** As `sleep`, for background work: where the runtime can, it does not keep the process alive. */
+  idle(ms: number, signal?: AbortSignal): Promise<void>;
   randomBytes(length: number): Uint8Array;
+}
+
+function wait(ms: number, signal: AbortSignal | undefined, background: boolean): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted === true) return reject(signal.reason);
+    const stop = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', stop);
+      resolve();
+    }, ms);
+    // Node's timers are objects that can step aside; a browser's are numbers.
+    if (background && typeof timer === 'object') timer.unref();
+    signal?.addEventListener('abort', stop, { once: true });
+  });
 }
 
 /** The runtime's own clock, timers and randomness. */
 export const systemRuntime: Runtime = {
   now: () => Date.now(),
-  sleep: (ms, signal) =>
-    new Promise((resolve, reject) => {
-      if (signal?.aborted === true) return reject(signal.reason);
-      const stop = () => {
-        clearTimeout(timer);
-        reject(signal?.reason);
-      };
-      const timer = setTimeout(() => {
-        signal?.removeEventListener('abort', stop);
-        resolve();
-      }, ms);
-      signal?.addEventListener('abort', stop, { once: true });
-    }),
+  sleep: (ms, signal) => wait(ms, signal, false),
+  idle: (ms, signal) => wait(ms, signal, true),
   randomBytes: (length) => globalThis.crypto.getRandomValues(new Uint8Array(length)),
 };

@@ -1,0 +1,99 @@
+import type { ErrorCode, Funds, OfferRefusal } from './errors.js';
+import type { Receipt } from './receipt.js';
+
+/** What each step of the work tells its listeners. JSON-safe; amounts are decimal strings of base units. */
+export interface EventDetails {
+  /** A 402 with payment terms came in. */
+  'payment.required': { readonly url: string; readonly method: string; readonly offers: number };
+  /** One entry of `accepts` was chosen; the others' reasons are in `refused`. */
+  'payment.chosen': {
+    readonly url: string;
+    readonly network: string;
+    readonly mint: string;
+    readonly amount: string;
+    readonly decimals: number;
+    readonly payTo: string;
+    readonly refused: readonly OfferRefusal[];
+  };
+  /** What the wallet can spend of the mint, and what it lacks. */
+  'balance.checked': { readonly mint: string; readonly available: string; readonly required: string; readonly missing: string };
+  'swap.quoted': {
+    readonly inputMint: string;
+    readonly inAmount: string;
+    readonly maxInAmount: string;
+    readonly outputMint: string;
+    readonly outAmount: string;
+    readonly minOutAmount: string;
+    readonly provider: string;
+  };
+  'swap.signed': { readonly signature: string; readonly lastValidBlockHeight: string };
+  'swap.confirmed': {
+    readonly signature: string;
+    readonly inputMint: string;
+    readonly inAmount: string;
+    readonly outputMint: string;
+    readonly outAmount: string;
+    readonly feeLamports: string;
+  };
+  'swap.failed': { readonly signature: string; readonly code: ErrorCode };
+  /** Signed and journaled; nothing has left yet. */
+  'payment.signed': { readonly payerSignature: string; readonly lastValidBlockHeight: string };
+  'payment.sent': { readonly url: string; readonly method: string };
+  /** The seller answered the paid request. */
+  'payment.answered': { readonly status: number; readonly receipt: Receipt };
+  /** Our own RPC shows the payment. */
+  'payment.settled': { readonly receipt: Receipt };
+  /** Proved: the payment can never land. */
+  'payment.unsettled': { readonly receipt: Receipt };
+  /** The answer was lost, or the seller refused a signed payment; the chain decides. */
+  'payment.uncertain': { readonly payerSignature: string; readonly lastValidBlockHeight: string; readonly code: ErrorCode };
+  /** The call failed before anything was signed, or after a swap. */
+  'payment.failed': { readonly code: ErrorCode; readonly funds: Funds; readonly message: string };
+  /** Something works less well than it could. */
+  warning: { readonly message: string };
+}
+
+export type EventName = keyof EventDetails;
+
+/** An event as listeners get it: `id` is the attempt's, the same on all events of one call. */
+export type ClientEvent<N extends EventName = EventName> = {
+  [Name in N]: { readonly type: Name; readonly id: string; readonly at: number } & EventDetails[Name];
+}[N];
+
+export type Listener<N extends EventName> = (event: ClientEvent<N>) => void;
+
+/** Sends events of one attempt. */
+export type Emit = <N extends EventName>(type: N, details: EventDetails[N]) => void;
+
+export interface Events {
+  on<N extends EventName>(type: N | '*', listener: Listener<N>): () => void;
+  emitter(id: string): Emit;
+}
+
+/** A registry of listeners. A listener that throws is a listener's problem: it must not stop a payment half way. */
+export function createEvents(now: () => number): Events {
+  // Each set holds listeners of its own event type only; a Map cannot say so, hence the two casts below.
+  const listeners = new Map<string, Set<(event: never) => void>>();
+  const call = (type: string, event: object) => {
+    for (const listener of [...(listeners.get(type) ?? [])]) {
+      try {
+        listener(event as never);
+      } catch {
+        continue;
+      }
+    }
+  };
+  return {
+    on(type, listener) {
+      const set = listeners.get(type) ?? new Set();
+      listeners.set(type, set.add(listener));
+      return () => void set.delete(listener);
+    },
+    emitter: (id) => (type, details) => {
+      if (listeners.size === 0) return;
+      const event = Object.freeze({ type, id, at: now(), ...details });
+      call(type, event);
+      call('*', event);
+    },
+  };
+}

@@ -1,0 +1,40 @@
+import { createLedger, type Ledger } from './ledger.js';
+import { createLocks, type Locks } from './locks.js';
+import { memoryJournal } from './memory.js';
+import type { Journal } from './types.js';
+
+/** What all clients of one wallet in this process share. */
+export interface Wallet {
+  readonly ledger: Ledger;
+  readonly locks: Locks;
+  readonly journal: Journal;
+  /** Payments so far on one blockhash: what tells apart payments that carry no nonce of their own. */
+  readonly sequence: { blockhash: string; count: number };
+  /** What payments that wait for a swap need, by output mint: one swap serves them all. */
+  readonly waiting: Map<string, bigint>;
+}
+
+const WALLETS: unique symbol = Symbol.for('exact-change.wallets.1');
+
+interface Shelf {
+  [WALLETS]?: Map<string, Wallet>;
+}
+
+/** The shared state of a wallet on a network: one for the process, also across copies of the package. */
+export function walletOf(address: string, network: string): Wallet {
+  const place: typeof globalThis & Shelf = globalThis;
+  const wallets = (place[WALLETS] ??= new Map());
+  const key = `${network} ${address}`;
+  let wallet = wallets.get(key);
+  if (wallet === undefined) {
+    wallet = {
+      ledger: createLedger(),
+      locks: createLocks(),
+      journal: memoryJournal(),
+      sequence: { blockhash: '', count: 0 },
+      waiting: new Map(),
+    };
+    wallets.set(key, wallet);
+  }
+  return wallet;
+}

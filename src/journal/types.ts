@@ -1,0 +1,84 @@
+import type { Cap } from '../policy/caps.js';
+import type { Receipt } from '../receipt.js';
+
+/**
+ * Where an attempt to pay stands.
+ *
+ * - `reserved`: its price counts against the caps; nothing is signed.
+ * - `signed`: a payment is signed and written here; it may have left.
+ * - `settled`: our own RPC showed it.
+ * - `unsettled`: proved that it can never land; its price counts no more.
+ */
+export type AttemptState = 'reserved' | 'signed' | 'settled' | 'unsettled';
+
+/** A signed payment, with all that presenting it again or finding it on chain needs. */
+export interface SignedPayment {
+  readonly header: { readonly name: string; readonly value: string };
+  /** Base58, ours. */
+  readonly payerSignature: string;
+  /** The token account it leaves from. */
+  readonly source: string;
+  readonly blockhash: string;
+  /** Decimal string. */
+  readonly lastValidBlockHeight: string;
+}
+
+/** A swap that an attempt signed: bytes first, outcome later. */
+export interface SignedSwap {
+  readonly signature: string;
+  /** Base64 of the signed transaction. */
+  readonly transaction: string;
+  /** Decimal string. */
+  readonly lastValidBlockHeight: string;
+}
+
+/** One attempt to pay, from its reservation to the chain's word. JSON-safe; amounts are decimal strings of base units. */
+export interface Attempt {
+  readonly id: string;
+  readonly wallet: string;
+  readonly network: string;
+  readonly state: AttemptState;
+  /** The answer to the paid request reached the caller. */
+  readonly delivered: boolean;
+  readonly url: string;
+  readonly method: string;
+  readonly host: string;
+  /** The same for calls that would buy the same thing. */
+  readonly fingerprint: string;
+  readonly idempotencyKey?: string;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  readonly mint: string;
+  readonly amount: string;
+  /** Millionths of a dollar as a decimal string; absent where the mint has no price. */
+  readonly microUsd?: string;
+  readonly swap?: SignedSwap;
+  readonly payment?: SignedPayment;
+  /** Absent until a payment is signed. */
+  readonly receipt?: Receipt;
+}
+
+/** A cap that has no room. Millionths of a dollar. */
+export interface CapBlock {
+  readonly cap: Cap;
+  readonly used: bigint;
+}
+
+export interface AttemptFilter {
+  readonly wallet?: string;
+  readonly state?: AttemptState;
+}
+
+/** Where attempts and what they cost are kept. A write has happened, durably where the journal is durable, when its promise resolves. */
+export interface Journal {
+  /** Writes a new attempt if every cap has room for it: checked and written as one step. Otherwise writes nothing and says which cap. */
+  reserve(attempt: Attempt, caps: readonly Cap[]): Promise<CapBlock | undefined>;
+  /** Replaces an attempt by its next state. */
+  put(attempt: Attempt): Promise<void>;
+  /** Forgets an attempt that never signed a payment; its price counts no more. */
+  release(id: string): Promise<void>;
+  /** Attempts in the order they were made. */
+  attempts(filter: AttemptFilter): AsyncIterable<Attempt>;
+  /** What is spent or reserved of each cap at a time, in millionths of a dollar. */
+  used(wallet: string, caps: readonly Cap[], now: number): Promise<bigint[]>;
+}

@@ -1,0 +1,70 @@
+import type { Settlement } from './x402/types.js';
+
+/** Our record of one payment. JSON-safe; amounts are decimal strings of base units. */
+export interface Receipt {
+  readonly id: string;
+  readonly url: string;
+  readonly method: string;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  /** `settled`: our own RPC shows the payment. `unsettled`: proved that it can never land. `uncertain`: the chain has not decided. */
+  readonly state: 'settled' | 'unsettled' | 'uncertain';
+  readonly payment: {
+    readonly network: string;
+    readonly mint: string;
+    readonly amount: string;
+    readonly decimals: number;
+    readonly payTo: string;
+    readonly payer: string;
+    /** Our own signature on the payment: what proves it ours. */
+    readonly payerSignature: string;
+    /** The transaction's id, set once our own RPC shows it. */
+    readonly signature?: string;
+  };
+  readonly swap?: {
+    readonly signature: string;
+    readonly inputMint: string;
+    readonly inAmount: string;
+    readonly outputMint: string;
+    readonly outAmount: string;
+    readonly provider: string;
+  };
+  /** The seller's word, not proof. */
+  readonly settlement?: Settlement;
+  readonly cost: {
+    /** US dollars, as decimal text: the payment, and the swap's network fee where SOL has a price. */
+    readonly usd?: string;
+    /** What we paid in network fees (the facilitator pays the payment's own). */
+    readonly networkFeeLamports: string;
+  };
+  /** Milliseconds from the call to the end of each step. */
+  readonly timings: Readonly<Record<string, number>>;
+}
+
+const RECEIPTS: unique symbol = Symbol.for('exact-change.receipts');
+
+interface Shelf {
+  [RECEIPTS]?: WeakMap<object, () => Receipt>;
+}
+
+// One shelf for the process: a response that one copy of the package paid for shows its receipt to any other copy.
+function shelf(): WeakMap<object, () => Receipt> {
+  const place: typeof globalThis & Shelf = globalThis;
+  return (place[RECEIPTS] ??= new WeakMap());
+}
+
+/** @internal Ties a receipt, as it stands whenever it is asked for, to the response that it paid for. */
+export function attachReceipt(response: Response, read: () => Receipt): void {
+  shelf().set(response, read);
+}
+
+/**
+ * The receipt of the payment that a response cost, as it stands now; undefined where nothing was paid.
+ *
+ * @example
+ * const response = await client.fetch('https://api.example.com/premium');
+ * console.log(receiptOf(response)?.payment.amount);
+ */
+export function receiptOf(response: Response): Receipt | undefined {
+  return shelf().get(response)?.();
+}
