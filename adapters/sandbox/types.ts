@@ -6,8 +6,8 @@ export interface SandboxMint {
   readonly address: Address;
   readonly decimals: number;
   readonly tokenProgram: Address;
-  /** Price of one whole token in millionths of a US dollar: what the aggregator trades at. */
-  readonly microUsd: bigint;
+  /** Price of one base unit in 1e-12 US dollars: what the aggregator trades at. Fine enough for tokens far below a millionth of a dollar. */
+  readonly picoUsd: bigint;
 }
 
 /** An account as it lies on the chain. */
