@@ -1,0 +1,121 @@
+import { HTTPFacilitatorClient, x402ResourceServer } from '@x402/core/server';
+import { paymentMiddleware } from '@x402/express';
+import { ExactSvmScheme } from '@x402/svm/exact/server';
+import express, { type RequestHandler } from 'express';
+import type { SandboxMint } from '../../types.js';
+import { MAINNET } from '../facilitator.js';
+import { FaultBoard, type ServiceControls } from '../faults.js';
+import { listen } from '../http.js';
+import { paymentIdentifiers } from './identifier.js';
+import { bookkeeping, type ServedRequest } from './ledger.js';
+import { middlewareRoute, PAID_ROUTES, type PaidRoute } from './routes.js';
+
+export type { ServedRequest } from './ledger.js';
+export { PAID_ROUTES, type PaidRoute } from './routes.js';
+
+/** Endpoints are the API's paths: `/usdc`, `POST /echo`, ... */
+export interface ApiControls extends ServiceControls {
+  /** The merchant's ledger: every request that came with a verified payment and was served, oldest first. */
+  readonly served: readonly ServedRequest[];
+  /** How long the handler of `/slow` takes, in milliseconds; 200 unless set. */
+  setSlowness(milliseconds: number): void;
+}
+
+export interface ApiService {
+  readonly url: string;
+  readonly routes: readonly PaidRoute[];
+  readonly controls: ApiControls;
+  close(): Promise<void>;
+}
+
+export interface ApiOptions {
+  readonly facilitatorUrl: string;
+  readonly rpcUrl: string;
+  /** Payee of every paid route but `/no-account`. */
+  readonly merchant: string;
+  /** A wallet without any token account: payee of `/no-account`. */
+  readonly newcomer: string;
+  readonly mints: readonly SandboxMint[];
+}
+
+/** Serves the paid API: Express with the official x402 middleware in front of {@link PAID_ROUTES}, and `/free`. */
+export async function startApi(options: ApiOptions): Promise<ApiService> {
+  const served: ServedRequest[] = [];
+  let slowness = 200;
+  const app = express();
+  app.disable('x-powered-by');
+  app.use(crossOrigin);
+  app.use(
+    express.json({ strict: false, limit: '1mb' }),
+    express.text({ type: ['text/*', 'application/x-www-form-urlencoded'], limit: '1mb' }),
+  );
+  app.use('/identified', paymentIdentifiers());
+  app.use(payments(options, false), payments(options, true));
+  app.all(
+    '/free',
+    (request, response) => void response.json({ ok: true, method: request.method, body: (request.body as unknown) ?? null }),
+  );
+  const ledger = bookkeeping(served);
+  for (const route of PAID_ROUTES) {
+    const methods = route.methods.map((method) => (method === 'GET' ? 'get' : 'post'));
+    for (const method of methods)
+      app[method](
+        route.path,
+        ledger,
+        handlerOf(route, () => slowness),
+      );
+  }
+
+  const board = new FaultBoard();
+  const listener = await listen(board, app);
+  return {
+    url: listener.url,
+    routes: PAID_ROUTES,
+    controls: Object.assign(board, {
+      served,
+      setSlowness: (milliseconds: number) => {
+        slowness = milliseconds;
+      },
+    }),
+    close: () => listener.stop(),
+  };
+}
+
+/** The official middleware over the routes that do, or do not, carry a blockhash of the seller. */
+function payments(options: ApiOptions, blockhash: boolean): RequestHandler {
+  const routes = PAID_ROUTES.filter((route) => (route.blockhash === true) === blockhash).flatMap((route) => {
+    const config = middlewareRoute(route, route.payee === 'newcomer' ? options.newcomer : options.merchant, options.mints);
+    return route.methods.map((method) => [`${method} ${route.path}`, config] as const);
+  });
+  const scheme = new ExactSvmScheme(blockhash ? { rpcUrl: options.rpcUrl } : {});
+  const server = new x402ResourceServer(new HTTPFacilitatorClient({ url: options.facilitatorUrl })).register(MAINNET, scheme);
+  return paymentMiddleware(Object.fromEntries(routes), server);
+}
+
+function handlerOf(route: PaidRoute, slowness: () => number): RequestHandler {
+  switch (route.handler) {
+    case 'fails':
+      return (_request, response) => void response.status(500).json({ error: 'out of order' });
+    case 'redirects':
+      return (_request, response) => void response.redirect(303, '/free');
+    case 'slow':
+      return (_request, response) => void setTimeout(() => response.json({ ok: true, path: route.path }), slowness());
+    default:
+      return (request, response) =>
+        void response.json({ ok: true, path: route.path, method: request.method, body: (request.body as unknown) ?? null });
+  }
+}
+
+/** Lets browsers pay: x402's headers cross origins only where they are named. */
+const crossOrigin: RequestHandler = (request, response, next) => {
+  response.set({
+    'access-control-allow-origin': '*',
+    'access-control-expose-headers': 'PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, Idempotency-Replayed',
+  });
+  if (request.method !== 'OPTIONS') return next();
+  response.set({
+    'access-control-allow-methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
+    'access-control-allow-headers': request.header('access-control-request-headers') ?? 'Content-Type, PAYMENT-SIGNATURE, X-PAYMENT',
+  });
+  response.status(204).end();
+};

@@ -1,0 +1,68 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { x402Facilitator } from '@x402/core/facilitator';
+import type { PaymentPayload, PaymentRequirements } from '@x402/core/types';
+import { toFacilitatorSvmSigner } from '@x402/svm';
+import { registerExactSvmScheme } from '@x402/svm/exact/facilitator';
+import type { KeyPairSigner } from '@solana/kit';
+import { FaultBoard, type ServiceControls } from './faults.js';
+import { listen, pathOf, readJson, sendJson } from './http.js';
+
+/** CAIP-2 id of Solana mainnet: the sandbox answers with its genesis hash. */
+export const MAINNET = 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp';
+
+/** Endpoints: `/verify`, `/settle`, `/supported`. `fault('/settle', { kind: 'dropAfter' })` lands the payment and loses the answer. */
+export interface FacilitatorControls extends ServiceControls {
+  /** Refuses connections from now on, at the same port until {@link start}. */
+  stop(): Promise<void>;
+  start(): Promise<void>;
+}
+
+export interface FacilitatorService {
+  readonly url: string;
+  /** The key that pays the fees of every payment. */
+  readonly feePayer: string;
+  readonly controls: FacilitatorControls;
+  close(): Promise<void>;
+}
+
+/** Serves the official facilitator with the official `exact` scheme of Solana, versions 2 and 1, settling over `rpcUrl`. */
+export async function startFacilitator(options: { rpcUrl: string; feePayer: KeyPairSigner }): Promise<FacilitatorService> {
+  const facilitator = registerExactSvmScheme(new x402Facilitator(), {
+    signer: toFacilitatorSvmSigner(options.feePayer, { defaultRpcUrl: options.rpcUrl }),
+    networks: MAINNET,
+  });
+  const board = new FaultBoard();
+  const listener = await listen(board, (request, response) => {
+    answer(facilitator, request, response).catch((error: unknown) => {
+      if (!response.headersSent) sendJson(response, 500, { error: error instanceof Error ? error.message : 'facilitator failed' });
+    });
+  });
+  return {
+    url: listener.url,
+    feePayer: options.feePayer.address,
+    controls: Object.assign(board, { stop: () => listener.stop(), start: () => listener.start() }),
+    close: () => listener.stop(),
+  };
+}
+
+async function answer(facilitator: x402Facilitator, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const call = `${request.method ?? ''} ${pathOf(request)}`;
+  if (call === 'GET /supported') return sendJson(response, 200, facilitator.getSupported());
+  if (call !== 'POST /verify' && call !== 'POST /settle') return sendJson(response, 404, { error: 'not found' });
+  const body = await readJson(request);
+  if (!isPaymentRequest(body)) return sendJson(response, 400, { error: 'paymentPayload and paymentRequirements are required' });
+  const result =
+    call === 'POST /verify'
+      ? await facilitator.verify(body.paymentPayload, body.paymentRequirements)
+      : await facilitator.settle(body.paymentPayload, body.paymentRequirements);
+  sendJson(response, 200, result);
+}
+
+/** Only that both halves are there: what is in them is for the official facilitator to judge. */
+function isPaymentRequest(body: unknown): body is { paymentPayload: PaymentPayload; paymentRequirements: PaymentRequirements } {
+  if (typeof body !== 'object' || body === null) return false;
+  const { paymentPayload, paymentRequirements } = body as Record<string, unknown>;
+  return (
+    typeof paymentPayload === 'object' && paymentPayload !== null && typeof paymentRequirements === 'object' && paymentRequirements !== null
+  );
+}

@@ -1,0 +1,59 @@
+import type { Fault } from '../types.js';
+
+/** What can be done to a service from outside. An endpoint is `GET /swap/v1/quote`, a path alone (`/settle`), or `*` for all. */
+export interface ServiceControls {
+  /** Injects a fault; a later one at the same endpoint replaces it. The most exact endpoint wins. */
+  fault(endpoint: string, fault: Fault): void;
+  clearFaults(): void;
+  /** Holds every answer of an endpoint back by so many milliseconds; 0 undoes it. */
+  setLatency(milliseconds: number, endpoint?: string): void;
+  /** How often an endpoint was called since the start or {@link resetCalls}, refused and failed calls included. */
+  calls(endpoint?: string): number;
+  resetCalls(): void;
+}
+
+/** The controls of one service, and what its server asks of them. */
+export class FaultBoard implements ServiceControls {
+  readonly #faults = new Map<string, { fault: Fault; left: number }>();
+  readonly #latency = new Map<string, number>();
+  readonly #calls = new Map<string, number>();
+
+  fault(endpoint: string, fault: Fault): void {
+    this.#faults.set(endpoint, { fault, left: fault.times ?? Infinity });
+  }
+
+  clearFaults(): void {
+    this.#faults.clear();
+  }
+
+  setLatency(milliseconds: number, endpoint = '*'): void {
+    this.#latency.set(endpoint, milliseconds);
+  }
+
+  calls(endpoint = '*'): number {
+    return this.#calls.get(endpoint) ?? 0;
+  }
+
+  resetCalls(): void {
+    this.#calls.clear();
+  }
+
+  /** Counts a call and says what is to happen to it. */
+  admit(method: string, path: string): { readonly fault: Fault | undefined; readonly latency: number } {
+    const names = [`${method} ${path}`, path, '*'];
+    for (const name of names) this.#calls.set(name, this.calls(name) + 1);
+    const latency = names.map((name) => this.#latency.get(name)).find((value) => value !== undefined) ?? 0;
+    return { fault: this.#take(names), latency };
+  }
+
+  #take(names: readonly string[]): Fault | undefined {
+    for (const name of names) {
+      const entry = this.#faults.get(name);
+      if (entry === undefined) continue;
+      entry.left -= 1;
+      if (entry.left <= 0) this.#faults.delete(name);
+      return entry.fault;
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,117 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Fault } from '../types.js';
+import type { FaultBoard } from './faults.js';
+
+export type Handler = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** An HTTP server on the loopback that can be stopped and started again on the same port. */
+export interface Listener {
+  readonly url: string;
+  /** Refuses connections and cuts those that are open. */
+  stop(): Promise<void>;
+  start(): Promise<void>;
+}
+
+/** Serves `handler` on 127.0.0.1, at a free port, behind the faults of `board`. */
+export async function listen(board: FaultBoard, handler: Handler): Promise<Listener> {
+  const timers = new Set<NodeJS.Timeout>();
+  const front: Handler = (request, response) => {
+    const path = pathOf(request);
+    const { fault, latency } = board.admit(request.method ?? 'GET', path);
+    const proceed = (): void => {
+      if (!response.destroyed) handleWithFault(fault, request, response, handler);
+    };
+    if (latency <= 0) return proceed();
+    const timer = setTimeout(() => {
+      timers.delete(timer);
+      proceed();
+    }, latency);
+    timers.add(timer);
+  };
+
+  let server = await bind(front, 0);
+  const { port } = server.address() as AddressInfo; // A bound TCP server's address is never a pipe's name or null.
+  return {
+    url: `http://127.0.0.1:${port}`,
+    async stop() {
+      for (const timer of timers) clearTimeout(timer);
+      timers.clear();
+      await unbind(server);
+    },
+    async start() {
+      if (!server.listening) server = await bind(front, port);
+    },
+  };
+}
+
+/** The path of a request, without its query. */
+export function pathOf(request: IncomingMessage): string {
+  return (request.url ?? '/').split('?', 1)[0] ?? '/';
+}
+
+/** The body of a request as JSON; undefined where it is none. */
+export async function readJson(request: IncomingMessage): Promise<unknown> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer); // Without an encoding set, a request yields buffers.
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString('utf8')) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+export function sendJson(response: ServerResponse, status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers });
+  response.end(JSON.stringify(body));
+}
+
+function handleWithFault(fault: Fault | undefined, request: IncomingMessage, response: ServerResponse, handler: Handler): void {
+  switch (fault?.kind) {
+    case undefined:
+      return handler(request, response);
+    case 'hang':
+      request.resume();
+      return;
+    case 'dropBefore':
+      request.socket.destroy();
+      return;
+    case 'dropAfter':
+      loseAnswer(response);
+      return handler(request, response);
+    case 'status':
+      request.resume();
+      response.writeHead(fault.status ?? 500, { 'content-type': 'application/json', ...fault.headers });
+      response.end(fault.body ?? JSON.stringify({ error: 'injected fault' }));
+      return;
+    case 'garbage':
+      request.resume();
+      response.writeHead(200, { 'content-type': 'application/json', ...fault.headers });
+      response.end(fault.body ?? '<html>not json');
+  }
+}
+
+/** Lets the handler do its work, and cuts the connection in place of its answer. */
+function loseAnswer(response: ServerResponse): void {
+  response.write = () => true;
+  response.end = () => {
+    response.socket?.destroy();
+    return response;
+  };
+}
+
+function bind(handler: Handler, port: number): Promise<Server> {
+  const server = createServer(handler);
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, '127.0.0.1', () => resolve(server));
+  });
+}
+
+function unbind(server: Server): Promise<void> {
+  if (!server.listening) return Promise.resolve();
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}
