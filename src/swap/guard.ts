@@ -1,0 +1,39 @@
+import { dropCloseAuthority, revoke, transferChecked, transferLamports } from '../solana/instructions.js';
+import type { Address, Instruction } from '../solana/types.js';
+import type { OwnAccount } from './own-account.js';
+
+/** What must be true of one of the wallet's accounts when the transaction ends. */
+export interface TokenFloor {
+  readonly account: OwnAccount;
+  /** Base units. */
+  readonly least: bigint;
+  /** Closed by the transaction itself: nothing is left that could be guarded. */
+  readonly closed: boolean;
+}
+
+/** What must be true when the transaction ends; if not, all of it fails and the wallet loses the network fee alone. */
+export interface Floors {
+  readonly wallet: Address;
+  readonly lamports: bigint;
+  readonly tokens: readonly TokenFloor[];
+}
+
+/**
+ * The guard, made of pinned programs alone. Moving the least that must be there to the same account fails where less is there, or
+ * where the wallet no longer owns it; revoking takes away an approval; dropping the close authority fails where it is
+ * somebody else's. The last one fails too where the wallet was assigned to another program: its amount is never zero.
+ */
+export function guard(floors: Floors): Instruction[] {
+  const { wallet } = floors;
+  const tokens = floors.tokens.filter((token) => !token.closed).flatMap((token) => guardToken(wallet, token));
+  return [...tokens, transferLamports({ from: wallet, to: wallet, lamports: floors.lamports })];
+}
+
+function guardToken(authority: Address, { account, least }: TokenFloor): Instruction[] {
+  const { address, mint, decimals, tokenProgram } = account;
+  return [
+    transferChecked({ source: address, mint, destination: address, authority, amount: least, decimals, tokenProgram }),
+    revoke({ account: address, authority, tokenProgram }),
+    dropCloseAuthority({ account: address, authority, tokenProgram }),
+  ];
+}
