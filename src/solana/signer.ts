@@ -2,7 +2,14 @@ import type { Address } from './types.js';
 
 /** What a signer is asked to sign, in words: shown to people, checked by hardware, logged by servers. Amounts are decimal strings of base units. */
 export type SigningIntent =
-  | { readonly kind: 'payment'; readonly network: string; readonly mint: string; readonly amount: string; readonly payTo: string; readonly url: string }
+  | {
+      readonly kind: 'payment';
+      readonly network: string;
+      readonly mint: string;
+      readonly amount: string;
+      readonly payTo: string;
+      readonly url: string;
+    }
   | {
       readonly kind: 'swap';
       readonly network: string;
