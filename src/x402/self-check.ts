@@ -1,7 +1,8 @@
 import { TransactionError } from '../errors.js';
 import { COMPUTE_BUDGET_PROGRAM, MEMO_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../network.js';
 import { associatedTokenAddress } from '../solana/accounts.js';
-import { addressOf } from '../solana/address.js';
+import { decodeMessage } from '../solana/message.js';
+import type { DecodedInstruction } from '../solana/message.js';
 import type { Address } from '../solana/types.js';
 import type { ExactPayment } from './exact.js';
 
@@ -11,15 +12,8 @@ interface PlainInstruction {
   readonly data: Uint8Array;
 }
 
-interface PlainMessage {
-  readonly header: readonly [signatures: number, readonlySigned: number, readonlyUnsigned: number];
-  readonly keys: readonly Address[];
-  readonly blockhash: string;
-  readonly instructions: readonly PlainInstruction[];
-}
-
 /**
- * Reads a payment message byte by byte, with none of the code that built it, and throws unless it is exactly the
+ * Decodes a payment message with none of the code that built it, and throws unless it is exactly the
  * payment that was asked for (security.md 4.7): nothing is signed that was not understood.
  *
  * @throws {TransactionError} `self_check_failed`.
@@ -27,20 +21,21 @@ interface PlainMessage {
 export function checkOwnPayment(message: Uint8Array, expected: ExactPayment): void {
   checkFacts(expected);
   const actual = decodeMessage(message);
-  if (actual === undefined) throw failed('it is not a v0 message without lookup tables');
+  if (actual === undefined || actual.lookups.length > 0) throw failed('it is not a v0 message without lookup tables');
+  const { header, staticAccounts: keys } = actual;
   const wanted = expectedInstructions(expected);
-  const { keys, header } = actual;
-  // Signers, the two token accounts, the mint, and one program an instruction; the two of the compute budget are one.
+  // Two signers, two token accounts, the mint, and the programs: one an instruction, but the first two share theirs.
   const keyCount = 5 + wanted.length - 1;
   if (keys.length !== keyCount || new Set(keys).size !== keyCount) throw failed('it names other accounts than the payment needs');
-  if (header[0] !== 2 || header[1] !== 1 || header[2] !== keyCount - 4) throw failed('its signers or writable accounts differ');
+  const isHeaderRight = header.numRequiredSignatures === 2 && header.numReadonlySigned === 1 && header.numReadonlyUnsigned === keyCount - 4;
+  if (!isHeaderRight) throw failed('its signers or writable accounts differ');
   if (keys[0] !== expected.offer.feePayer || keys[1] !== expected.payer) throw failed('its signers differ');
   const writable = keys.slice(2, 4);
   if (![expected.source, expected.destination].every((key) => writable.includes(key))) throw failed('its writable accounts differ');
   if (actual.blockhash !== expected.blockhash) throw failed('its blockhash differs');
   if (actual.instructions.length !== wanted.length) throw failed('it has another number of instructions');
   wanted.forEach((want, index) => {
-    if (!isSameInstruction(actual.instructions[index], want)) throw failed(`its instruction ${index + 1} differs`);
+    if (!isSameInstruction(actual.instructions[index], keys, want)) throw failed(`its instruction ${index + 1} differs`);
   });
 }
 
@@ -85,49 +80,14 @@ function littleEndian(discriminator: number, value: bigint, length: number): Uin
   return Uint8Array.of(discriminator, ...Array.from({ length }, (_, index) => Number((value >> BigInt(8 * index)) & 0xffn)));
 }
 
-function isSameInstruction(actual: PlainInstruction | undefined, wanted: PlainInstruction): boolean {
-  if (actual === undefined || actual.program !== wanted.program) return false;
-  return isSame(actual.accounts, wanted.accounts) && isSame(actual.data, wanted.data);
+function isSameInstruction(actual: DecodedInstruction | undefined, keys: readonly Address[], wanted: PlainInstruction): boolean {
+  if (actual === undefined || keys[actual.programIndex] !== wanted.program) return false;
+  const accounts = actual.accountIndexes.map((index) => keys[index]);
+  return isSame(accounts, wanted.accounts) && isSame(actual.data, wanted.data);
 }
 
 function isSame<T>(a: ArrayLike<T>, b: ArrayLike<T>): boolean {
   return a.length === b.length && Array.from(a).every((item, index) => item === b[index]);
-}
-
-/** Undefined unless the bytes are one v0 message, to the last byte, without lookup tables. */
-function decodeMessage(bytes: Uint8Array): PlainMessage | undefined {
-  let at = 0;
-  let isOverrun = false;
-  const take = (count: number): Uint8Array => {
-    isOverrun ||= at + count > bytes.length;
-    const part = bytes.subarray(at, at + count);
-    at += count;
-    return part;
-  };
-  const byte = (): number => take(1)[0] ?? 0;
-  /** Counts are compact-u16; a payment has none above 127 but the memo's, at most 256. */
-  const count = (): number => {
-    const low = byte();
-    return low < 0x80 ? low : low - 0x80 + byte() * 0x80;
-  };
-  const list = <T>(read: () => T): T[] => {
-    const items: T[] = [];
-    for (let left = count(); left > 0 && !isOverrun; left -= 1) items.push(read());
-    return items;
-  };
-
-  const version = byte();
-  const header = [byte(), byte(), byte()] as const;
-  const keys = list(() => addressOfPart(take(32)));
-  const blockhash = addressOfPart(take(32));
-  const instructions = list(() => ({ program: keys[byte()] ?? '', accounts: list(() => keys[byte()] ?? ''), data: take(count()) }));
-  const lookups = count();
-  if (isOverrun || at !== bytes.length || version !== 0x80 || lookups !== 0) return undefined;
-  return { header, keys, blockhash, instructions };
-}
-
-function addressOfPart(part: Uint8Array): Address {
-  return part.length === 32 ? addressOf(part) : '';
 }
 
 function failed(reason: string): TransactionError<'self_check_failed'> {

@@ -28,13 +28,9 @@ export function readSettlement(headers: PaymentRequiredParts['headers']): Settle
  * Why the seller refused a payment, in its own words, cleaned: from `PAYMENT-REQUIRED`, the settlement header, or
  * the body. Undefined where it does not say.
  */
-export function rejectionReason(parts: Pick<PaymentRequiredParts, 'headers' | 'body'>): string | undefined {
-  const header = decodedHeader(parts.headers, 'payment-required');
-  const body = bodyObject(parts.body);
+export function rejectionReason({ headers, body }: Pick<PaymentRequiredParts, 'headers' | 'body'>): string | undefined {
   return (
-    (header === undefined ? undefined : reason(header, 'error')) ??
-    readSettlement(parts.headers)?.errorReason ??
-    (body === undefined ? undefined : reason(body, 'error'))
+    reason(decodedHeader(headers, 'payment-required'), 'error') ?? readSettlement(headers)?.errorReason ?? reason(bodyObject(body), 'error')
   );
 }
 
@@ -50,6 +46,6 @@ function text(object: JsonObject, key: string): string | undefined {
 }
 
 /** Facilitators in Go write `_solana_` where all others write `_svm_` (x402.md 1.8). */
-function reason(object: JsonObject, key: string): string | undefined {
-  return text(object, key)?.replace(/_solana_/g, '_svm_');
+function reason(object: JsonObject | undefined, key: string): string | undefined {
+  return object === undefined ? undefined : text(object, key)?.replace(/_solana_/g, '_svm_');
 }
