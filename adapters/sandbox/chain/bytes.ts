@@ -1,0 +1,52 @@
+import {
+  getAddressDecoder,
+  getAddressEncoder,
+  getBase58Decoder,
+  getBase58Encoder,
+  getBase64Decoder,
+  getBase64Encoder,
+  isAddress,
+} from '@solana/kit';
+import type { Address } from '@solana/kit';
+
+const addressEncoder = getAddressEncoder();
+const addressDecoder = getAddressDecoder();
+const base58Encoder = getBase58Encoder();
+const base58Decoder = getBase58Decoder();
+const base64Encoder = getBase64Encoder();
+const base64Decoder = getBase64Decoder();
+
+/** The 32 bytes of an address. Anything else must not reach the runtime: it aborts the whole process on a key of another length. */
+export function keyBytes(address: Address): Uint8Array {
+  return new Uint8Array(addressEncoder.encode(address));
+}
+
+export function addressOf(bytes: Uint8Array): Address {
+  return addressDecoder.decode(bytes);
+}
+
+export function parseAddress(text: unknown): Address | undefined {
+  return typeof text === 'string' && isAddress(text) ? text : undefined;
+}
+
+export function toBase58(bytes: Uint8Array): string {
+  return base58Decoder.decode(bytes);
+}
+
+export function toBase64(bytes: Uint8Array): string {
+  return base64Decoder.decode(bytes);
+}
+
+/** Undefined for text that is not base58. */
+export function fromBase58(text: string): Uint8Array | undefined {
+  return /^[1-9A-HJ-NP-Za-km-z]*$/.test(text) ? new Uint8Array(base58Encoder.encode(text)) : undefined;
+}
+
+/** Undefined for text that is not padded base64 of the standard alphabet. */
+export function fromBase64(text: string): Uint8Array | undefined {
+  return text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text) ? new Uint8Array(base64Encoder.encode(text)) : undefined;
+}
+
+export function view(bytes: Uint8Array): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

@@ -1,0 +1,252 @@
+import { randomBytes } from 'node:crypto';
+import { address as toAddress } from '@solana/kit';
+import type { Address } from '@solana/kit';
+import { SANDBOX_MINTS } from '../mints.js';
+import type { Chain, ChainAccount, SandboxMint } from '../types.js';
+import { readBalances } from './balances.js';
+import { Blocks, FINALITY, MAX_AGE, SLOTS_PER_EPOCH } from './blocks.js';
+import type { Block } from './blocks.js';
+import { addressOf } from './bytes.js';
+import { airdropTransaction, FAUCET } from './faucet.js';
+import { History } from './history.js';
+import type { Commitment, Landed } from './history.js';
+import { memosOf } from './memo.js';
+import { seed } from './seed.js';
+import { loadKeys, lookupTableData, LOOKUP_TABLE_PROGRAM } from './tables.js';
+import { Timers } from './timers.js';
+import { associatedTokenAccount, readMint, readToken, tokenData, withU64 } from './token.js';
+import { Vm } from './vm.js';
+import type { Simulated } from './vm.js';
+import { isStaticWritable } from './wire.js';
+import type { WireTransaction } from './wire.js';
+
+export interface ChainOptions {
+  /** Milliseconds a slot lasts; 0 stops time, so that only `warp` moves it. Default 100 (mainnet: about 400). */
+  readonly slotMs?: number;
+  /** Milliseconds from `sendTransaction` to `confirmed`; 0 makes it immediate. Default 200. */
+  readonly confirmationMs?: number;
+}
+
+/** What happens on the chain: a slot begins, a transaction reaches a commitment, an account is written from outside. */
+export type ChainEvent =
+  | { readonly kind: 'slot'; readonly block: Block }
+  | { readonly kind: 'transaction'; readonly level: Commitment; readonly landed: Landed }
+  | { readonly kind: 'account'; readonly address: Address };
+
+export interface SimulateOptions {
+  readonly verifySignatures?: boolean;
+  /** Do as if the transaction had a fresh blockhash. */
+  readonly replaceBlockhash?: boolean;
+}
+
+const SYSTEM_PROGRAM = toAddress('11111111111111111111111111111111');
+const FAUCET_LAMPORTS = 500_000_000_000_000_000n;
+const NOT_RUN: Omit<Simulated, 'failure'> = {
+  included: false,
+  logs: [],
+  unitsConsumed: 0n,
+  fee: 0n,
+  returnData: undefined,
+  inner: [],
+  after: new Map(),
+};
+
+/** A Solana cluster of one: the real runtime, and around it slots, blockhashes that expire, confirmation that takes its time, and history. */
+export class SandboxChain implements Chain {
+  readonly blocks = new Blocks();
+  readonly history = new History();
+  /** Milliseconds from `submit` to `confirmed`. */
+  confirmationMs: number;
+
+  private readonly vm = new Vm();
+  private readonly timers = new Timers();
+  private readonly listeners = new Set<(event: ChainEvent) => void>();
+  private slotLength: number;
+  private stopSlot: () => void = () => undefined;
+  private airdrops = 0;
+
+  constructor({ slotMs = 100, confirmationMs = 200 }: ChainOptions = {}) {
+    this.slotLength = slotMs;
+    this.confirmationMs = confirmationMs;
+    seed(this.vm);
+    this.fundSol(FAUCET, FAUCET_LAMPORTS);
+    this.enterSlot();
+    this.scheduleSlot();
+  }
+
+  get slot(): bigint {
+    return this.blocks.tip.slot;
+  }
+
+  get slotMs(): number {
+    return this.slotLength;
+  }
+
+  set slotMs(ms: number) {
+    this.slotLength = ms;
+    this.scheduleSlot();
+  }
+
+  account(address: Address): ChainAccount | undefined {
+    return this.vm.account(address);
+  }
+
+  setAccount(address: Address, account: ChainAccount): void {
+    this.vm.setAccount(address, account);
+    this.emit({ kind: 'account', address });
+  }
+
+  /** Every account of a program. */
+  ownedBy(program: Address): { address: Address; account: ChainAccount }[] {
+    return this.vm.ownedBy(program);
+  }
+
+  /** Lamports that make an account of so many bytes rent-exempt. */
+  rent(bytes: bigint): bigint {
+    return this.vm.rent(bytes);
+  }
+
+  fundSol(address: Address, lamports: bigint): void {
+    const account = this.account(address) ?? { lamports: 0n, data: new Uint8Array(), owner: SYSTEM_PROGRAM, executable: false };
+    this.setAccount(address, { ...account, lamports: account.lamports + lamports });
+  }
+
+  async fundToken(owner: Address, mint: SandboxMint, amount: bigint): Promise<Address> {
+    const address = await associatedTokenAccount(owner, mint.address, mint.tokenProgram);
+    const native = mint.address === SANDBOX_MINTS.SOL.address;
+    const account = this.account(address) ?? this.emptyToken(owner, mint, native);
+    const held = readToken(account)?.amount ?? 0n;
+    this.setAccount(address, {
+      ...account,
+      lamports: account.lamports + (native ? amount : 0n),
+      data: withU64(account.data, 64, held + amount),
+    });
+    this.mintSupply(mint, amount, native);
+    return address;
+  }
+
+  async tokenBalance(owner: Address, mint: SandboxMint): Promise<bigint> {
+    return readToken(this.account(await associatedTokenAccount(owner, mint.address, mint.tokenProgram)))?.amount ?? 0n;
+  }
+
+  /** Writes a lookup table that v0 transactions may use from now on; returns its address. */
+  createLookupTable(addresses: readonly Address[], options: { readonly address?: Address; readonly authority?: Address } = {}): Address {
+    const address = options.address ?? addressOf(randomBytes(32));
+    const data = lookupTableData(addresses, options.authority);
+    this.setAccount(address, { lamports: this.rent(BigInt(data.length)), data, owner: LOOKUP_TABLE_PROGRAM, executable: false });
+    return address;
+  }
+
+  /** Runs a transaction on the state of now and forgets it. */
+  simulate(transaction: WireTransaction, options: SimulateOptions = {}): Simulated {
+    const failure = options.replaceBlockhash ? undefined : this.refusal(transaction);
+    return failure === undefined ? this.vm.simulate(transaction, options.verifySignatures ?? false) : { ...NOT_RUN, failure };
+  }
+
+  /** Takes a transaction in: it runs half way through the confirmation delay, if it still can, and is `confirmed` at its end. */
+  submit(transaction: WireTransaction): void {
+    const half = this.confirmationMs / 2;
+    this.timers.after(half, () => {
+      const landed = this.execute(transaction);
+      if (landed) this.timers.after(half, () => this.reach(landed, 'confirmed'));
+    });
+  }
+
+  /** Sends lamports from the faucet as a transaction of its own; returns its signature. */
+  airdrop(to: Address, lamports: bigint): string {
+    const transaction = airdropTransaction(to, lamports, this.blocks.tip.hash, (this.airdrops += 1));
+    this.submit(transaction);
+    return transaction.signature;
+  }
+
+  /** Lets so many slots pass at once. By default as many as expire every blockhash there is. */
+  warp(slots = Number(MAX_AGE) + 1): void {
+    this.blocks.advance(slots);
+    this.enterSlot();
+    this.scheduleSlot();
+  }
+
+  /** Calls back on every event; returns how to stop it. */
+  listen(listener: (event: ChainEvent) => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  close(): void {
+    this.timers.close();
+    this.listeners.clear();
+  }
+
+  private execute(transaction: WireTransaction): Landed | undefined {
+    if (this.refusal(transaction) !== undefined) return undefined;
+    const read = (address: Address) => this.account(address);
+    const loaded = loadKeys(transaction, read) ?? { writable: [], readonly: [] };
+    const keys = [...transaction.keys, ...loaded.writable, ...loaded.readonly];
+    const before = readBalances(keys, read);
+    const outcome = this.vm.execute(transaction);
+    if (!outcome.included) return undefined;
+    const landed: Landed = {
+      transaction,
+      outcome,
+      slot: this.slot,
+      time: Math.floor(Date.now() / 1000),
+      keys,
+      writable: [...transaction.keys.filter((_, index) => isStaticWritable(transaction, index)), ...loaded.writable],
+      loaded,
+      before,
+      after: readBalances(keys, read),
+      memo: memosOf(transaction, keys),
+      level: 'processed',
+    };
+    this.history.add(landed);
+    this.emit({ kind: 'transaction', level: 'processed', landed });
+    return landed;
+  }
+
+  /** Why the cluster would not even run the transaction. */
+  private refusal(transaction: WireTransaction): string | undefined {
+    if (!this.blocks.isValid(transaction.blockhash)) return 'BlockhashNotFound';
+    return this.history.has(transaction) ? 'AlreadyProcessed' : undefined;
+  }
+
+  private reach(landed: Landed, level: 'confirmed' | 'finalized'): void {
+    if (landed.level === 'finalized' || landed.level === level) return;
+    if (level === 'finalized') this.reach(landed, 'confirmed');
+    landed.level = level;
+    this.emit({ kind: 'transaction', level, landed });
+  }
+
+  private scheduleSlot(): void {
+    this.stopSlot();
+    if (this.slotLength <= 0) return;
+    this.stopSlot = this.timers.after(this.slotLength, () => {
+      this.blocks.advance();
+      this.enterSlot();
+      this.scheduleSlot();
+    });
+  }
+
+  private enterSlot(): void {
+    const block = this.blocks.tip;
+    this.vm.setSlot(block.slot, BigInt(Math.floor(Date.now() / 1000)), block.slot / SLOTS_PER_EPOCH, this.blocks.slotHashes());
+    this.emit({ kind: 'slot', block });
+    for (const landed of this.history.finalize(block.slot - FINALITY)) this.reach(landed, 'finalized');
+  }
+
+  private emit(event: ChainEvent): void {
+    for (const listener of [...this.listeners]) listener(event);
+  }
+
+  private emptyToken(owner: Address, mint: SandboxMint, native: boolean): ChainAccount {
+    const fields = { tokenProgram: mint.tokenProgram, mint: mint.address, owner, amount: 0n };
+    const lamports = this.rent(BigInt(tokenData(fields).length));
+    const data = tokenData({ ...fields, nativeReserve: native ? lamports : undefined });
+    return { lamports, data, owner: mint.tokenProgram, executable: false };
+  }
+
+  private mintSupply({ address }: SandboxMint, amount: bigint, native: boolean): void {
+    const account = this.account(address);
+    const mint = readMint(account);
+    if (account && mint && !native) this.setAccount(address, { ...account, data: withU64(account.data, 36, mint.supply + amount) });
+  }
+}

@@ -1,0 +1,18 @@
+/** What a JSON-RPC node says: JSON whose integers may be larger than a double holds. */
+export type Json = null | boolean | number | bigint | string | readonly Json[] | { readonly [key: string]: Json | undefined };
+
+/** JSON text; a bigint becomes a bare integer, as Solana's nodes write u64. */
+export function encodeJson(value: Json): string {
+  if (typeof value === 'bigint') return value.toString();
+  if (value === null || typeof value !== 'object') return JSON.stringify(value);
+  if (isList(value)) return `[${value.map(encodeJson).join(',')}]`;
+  const fields: string[] = [];
+  for (const [key, field] of Object.entries(value)) {
+    if (field !== undefined) fields.push(`${JSON.stringify(key)}:${encodeJson(field)}`);
+  }
+  return `{${fields.join(',')}}`;
+}
+
+function isList(value: object): value is readonly Json[] {
+  return Array.isArray(value);
+}

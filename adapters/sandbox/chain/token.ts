@@ -1,0 +1,142 @@
+import { getProgramDerivedAddress } from '@solana/kit';
+import type { Address } from '@solana/kit';
+import { ASSOCIATED_TOKEN_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../mints.js';
+import type { ChainAccount } from '../types.js';
+import { addressOf, keyBytes, view } from './bytes.js';
+
+const MINT_SIZE = 82;
+const ACCOUNT_SIZE = 165;
+// Token-2022 pads a mint to an account's size, then says which of the two it is, then lists extensions.
+const KIND_OFFSET = ACCOUNT_SIZE;
+const KIND_MINT = 1;
+const KIND_ACCOUNT = 2;
+const EXTENSION = { transferFeeConfig: 1, transferFeeAmount: 2, immutableOwner: 7, transferHook: 14, transferHookAccount: 15 };
+
+export interface TokenState {
+  readonly mint: Address;
+  readonly owner: Address;
+  readonly amount: bigint;
+  readonly delegate: { readonly address: Address; readonly amount: bigint } | undefined;
+  readonly frozen: boolean;
+  /** Rent-exempt reserve of a wrapped SOL account, undefined for other mints. */
+  readonly nativeReserve: bigint | undefined;
+  readonly closeAuthority: Address | undefined;
+}
+
+export interface MintState {
+  readonly supply: bigint;
+  readonly decimals: number;
+  readonly mintAuthority: Address | undefined;
+  readonly freezeAuthority: Address | undefined;
+}
+
+export const isTokenProgram = (program: string): boolean => program === TOKEN_PROGRAM || program === TOKEN_2022_PROGRAM;
+
+export async function associatedTokenAccount(owner: Address, mint: Address, tokenProgram: Address): Promise<Address> {
+  const seeds = [keyBytes(owner), keyBytes(tokenProgram), keyBytes(mint)];
+  const [account] = await getProgramDerivedAddress({ programAddress: ASSOCIATED_TOKEN_PROGRAM, seeds });
+  return account;
+}
+
+/** Undefined for what is no initialized token account of either program. */
+export function readToken(account: ChainAccount | undefined): TokenState | undefined {
+  if (!account || !isTokenProgram(account.owner) || !isKind(account.data, ACCOUNT_SIZE, KIND_ACCOUNT)) return undefined;
+  const { data } = account;
+  const numbers = view(data);
+  const state = data[108];
+  if (state !== 1 && state !== 2) return undefined;
+  const delegate = optionalKey(data, 72);
+  return {
+    mint: addressOf(data.slice(0, 32)),
+    owner: addressOf(data.slice(32, 64)),
+    amount: numbers.getBigUint64(64, true),
+    delegate: delegate && { address: delegate, amount: numbers.getBigUint64(121, true) },
+    frozen: state === 2,
+    nativeReserve: numbers.getUint32(109, true) === 1 ? numbers.getBigUint64(113, true) : undefined,
+    closeAuthority: optionalKey(data, 129),
+  };
+}
+
+/** Undefined for what is no initialized mint of either program. */
+export function readMint(account: ChainAccount | undefined): MintState | undefined {
+  if (!account || !isTokenProgram(account.owner) || !isKind(account.data, MINT_SIZE, KIND_MINT) || account.data[45] !== 1) return undefined;
+  const { data } = account;
+  return {
+    mintAuthority: optionalKey(data, 0),
+    supply: view(data).getBigUint64(36, true),
+    decimals: data[44] ?? 0,
+    freezeAuthority: optionalKey(data, 46),
+  };
+}
+
+function isKind(data: Uint8Array, size: number, kind: number): boolean {
+  return data.length === size || (data.length > KIND_OFFSET && data[KIND_OFFSET] === kind);
+}
+
+function optionalKey(data: Uint8Array, offset: number): Address | undefined {
+  return view(data).getUint32(offset, true) === 1 ? addressOf(data.slice(offset + 4, offset + 36)) : undefined;
+}
+
+/** A mint as it lies on the chain. In Token-2022 with the extensions that give its accounts PYUSD's 187 bytes: a fee of zero and no hook. */
+export function mintData(tokenProgram: Address, decimals: number, authority: Address): Uint8Array {
+  const base = new Uint8Array(MINT_SIZE);
+  const key = keyBytes(authority);
+  base.set([1], 0);
+  base.set(key, 4);
+  base.set([decimals, 1, 1], 44);
+  base.set(key, 50);
+  if (tokenProgram !== TOKEN_2022_PROGRAM) return base;
+  return extended(base, KIND_MINT, [
+    [EXTENSION.transferFeeConfig, 108],
+    [EXTENSION.transferHook, 64],
+  ]);
+}
+
+export interface NewToken {
+  readonly tokenProgram: Address;
+  readonly mint: Address;
+  readonly owner: Address;
+  readonly amount: bigint;
+  readonly nativeReserve?: bigint | undefined;
+}
+
+/** A token account as the associated token program makes it. */
+export function tokenData({ tokenProgram, mint, owner, amount, nativeReserve }: NewToken): Uint8Array {
+  const base = new Uint8Array(ACCOUNT_SIZE);
+  const numbers = view(base);
+  base.set(keyBytes(mint), 0);
+  base.set(keyBytes(owner), 32);
+  numbers.setBigUint64(64, amount, true);
+  base[108] = 1;
+  if (nativeReserve !== undefined) {
+    numbers.setUint32(109, 1, true);
+    numbers.setBigUint64(113, nativeReserve, true);
+  }
+  if (tokenProgram !== TOKEN_2022_PROGRAM) return base;
+  return extended(base, KIND_ACCOUNT, [
+    [EXTENSION.immutableOwner, 0],
+    [EXTENSION.transferFeeAmount, 8],
+    [EXTENSION.transferHookAccount, 1],
+  ]);
+}
+
+/** The same account with another u64: a token account's amount lies at 64, a mint's supply at 36. */
+export function withU64(data: Uint8Array, offset: number, value: bigint): Uint8Array {
+  const copy = data.slice();
+  view(copy).setBigUint64(offset, value, true);
+  return copy;
+}
+
+function extended(base: Uint8Array, kind: number, extensions: readonly (readonly [type: number, size: number])[]): Uint8Array {
+  const size = extensions.reduce((sum, [, length]) => sum + 4 + length, KIND_OFFSET + 1);
+  const data = new Uint8Array(size);
+  data.set(base);
+  data[KIND_OFFSET] = kind;
+  let offset = KIND_OFFSET + 1;
+  for (const [type, length] of extensions) {
+    view(data).setUint16(offset, type, true);
+    view(data).setUint16(offset + 2, length, true);
+    offset += 4 + length;
+  }
+  return data;
+}

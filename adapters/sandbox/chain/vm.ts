@@ -1,0 +1,122 @@
+import { Account, Clock, FailedTransactionMetadata, LiteSvm } from 'litesvm/dist/internal.js';
+import type { SimulatedTransactionInfo, TransactionMetadata } from 'litesvm/dist/internal.js';
+import type { Address } from '@solana/kit';
+import type { ChainAccount } from '../types.js';
+import { addressOf, keyBytes, toBase58 } from './bytes.js';
+import { isCharged, parseFailure } from './failure.js';
+import type { Failure } from './failure.js';
+import type { Json } from './json.js';
+import type { WireTransaction } from './wire.js';
+
+/** What running a transaction gave. */
+export interface Outcome {
+  readonly failure: Failure | undefined;
+  /** In a block, with its fee paid: success, or a failure inside an instruction. */
+  readonly included: boolean;
+  readonly logs: readonly string[];
+  readonly unitsConsumed: bigint;
+  readonly fee: bigint;
+  readonly returnData: { readonly program: Address; readonly data: Uint8Array } | undefined;
+  /** By top-level instruction, in JSON-RPC's form. */
+  readonly inner: readonly Json[];
+}
+
+export interface Simulated extends Outcome {
+  readonly after: ReadonlyMap<Address, ChainAccount>;
+}
+
+/** The Solana runtime in this process. Takes only transactions that `parseTransaction` understood: it aborts the process on others. */
+export class Vm {
+  private readonly svm = new LiteSvm();
+
+  constructor() {
+    this.svm.withNativeMints();
+    // It knows one blockhash only, and forgets duplicates after 32 transactions.
+    this.svm.setBlockhashCheck(false);
+    this.svm.setTransactionHistory(1_000_000n);
+  }
+
+  account(address: Address): ChainAccount | undefined {
+    const account = this.svm.getAccount(keyBytes(address));
+    return account === null || account.lamports() === 0n ? undefined : readAccount(account);
+  }
+
+  setAccount(address: Address, { lamports, data, owner, executable }: ChainAccount): void {
+    this.svm.setAccount(keyBytes(address), new Account(lamports, data, keyBytes(owner), executable, 0n));
+  }
+
+  ownedBy(program: Address): { address: Address; account: ChainAccount }[] {
+    return this.svm
+      .getProgramAccounts(keyBytes(program))
+      .map((entry) => ({ address: addressOf(entry.address), account: readAccount(entry.account()) }))
+      .filter(({ account }) => account.lamports > 0n);
+  }
+
+  addProgram(address: Address, bytes: Uint8Array): void {
+    this.svm.addProgram(keyBytes(address), bytes);
+  }
+
+  rent(bytes: bigint): bigint {
+    return this.svm.minimumBalanceForRentExemption(bytes);
+  }
+
+  setSlot(slot: bigint, unixSeconds: bigint, epoch: bigint, hashes: { slot: bigint; hash: string }[]): void {
+    this.svm.setClock(new Clock(slot, unixSeconds, epoch, epoch + 1n, unixSeconds));
+    this.svm.setSlotHashes(hashes);
+  }
+
+  execute(transaction: WireTransaction): Outcome {
+    this.svm.setSigverify(true);
+    return readOutcome(this.svm.sendVersionedTransaction(transaction.bytes));
+  }
+
+  simulate(transaction: WireTransaction, verifySignatures: boolean): Simulated {
+    this.svm.setSigverify(verifySignatures);
+    const result = this.svm.simulateVersionedTransaction(transaction.bytes);
+    const after = new Map<Address, ChainAccount>();
+    if (!(result instanceof FailedTransactionMetadata)) {
+      for (const entry of result.postAccounts()) after.set(addressOf(entry.address), readAccount(entry.account()));
+    }
+    return { ...readOutcome(result), after };
+  }
+}
+
+function readAccount(account: Account): ChainAccount {
+  return { lamports: account.lamports(), data: account.data(), owner: addressOf(account.owner()), executable: account.executable() };
+}
+
+function readOutcome(result: TransactionMetadata | FailedTransactionMetadata | SimulatedTransactionInfo): Outcome {
+  const text = result.toString();
+  const failure =
+    result instanceof FailedTransactionMetadata ? parseFailure(/err: (.+?), meta: TransactionMetadata/s.exec(text)?.[1] ?? '') : undefined;
+  const meta = 'meta' in result ? result.meta() : result;
+  const returned = meta.returnData();
+  const data = returned.data();
+  return {
+    failure,
+    included: failure === undefined || isCharged(failure),
+    logs: meta.logs(),
+    unitsConsumed: meta.computeUnitsConsumed(),
+    // The fee is in the debug text alone, at its end.
+    fee: BigInt(/^fee: (\d+)/.exec(text.slice(text.lastIndexOf('fee: ')))?.[1] ?? 0),
+    returnData: data.length === 0 ? undefined : { program: addressOf(returned.programId()), data },
+    inner: meta.innerInstructions().flatMap((instructions, index): Json[] =>
+      instructions.length === 0
+        ? []
+        : [
+            {
+              index,
+              instructions: instructions.map((entry) => {
+                const instruction = entry.instruction();
+                return {
+                  programIdIndex: instruction.programIdIndex(),
+                  accounts: [...instruction.accounts()],
+                  data: toBase58(instruction.data()),
+                  stackHeight: entry.stackHeight(),
+                };
+              }),
+            },
+          ],
+    ),
+  };
+}
