@@ -1,0 +1,123 @@
+import { ed25519 } from '@noble/curves/ed25519';
+import { base58 } from '@scure/base';
+import { ConfigError } from '../errors.js';
+import { addressBytes, addressOf, isAddress } from './address.js';
+import type { Signer } from './signer.js';
+import type { Address } from './types.js';
+
+const SEED_BYTES = 32;
+const KEYPAIR_BYTES = 64;
+/** 64 numbers of three digits, with room for spaces and line breaks. */
+const MAX_TEXT = 1024;
+const BASE58_KEY = /^[1-9A-HJ-NP-Za-km-z]{32,88}$/;
+/** RFC 8410: what stands before the seed in a PKCS #8 private key. */
+const PKCS8_PREFIX = [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
+
+type Sign = (message: Uint8Array) => Promise<Uint8Array>;
+
+/**
+ * A signer for a secret key: base58 text or bytes of the 64-byte keypair or the 32-byte seed, or the JSON array of a key
+ * file. The key lives in a closure, or in the runtime as a non-extractable key where it has Ed25519; it is on no property.
+ *
+ * @throws ConfigError `invalid_key`, which quotes nothing of what was given.
+ */
+export function createKeySigner(secret: string | Uint8Array | readonly number[]): Signer {
+  const seed = readSeed(secret);
+  const address = addressOf(ed25519.getPublicKey(seed));
+  const sign = keep(seed);
+  // A copy, because the caller may reuse its buffer before the runtime gets to signing.
+  return Object.freeze({ address, signMessage: (message: Uint8Array) => sign(Uint8Array.from(message)) });
+}
+
+/** Whether the signature is the address's own over exactly these bytes, as strictly as the network checks it. */
+export function verifySignature(message: Uint8Array, signature: Uint8Array, address: Address): boolean {
+  if (signature.length !== KEYPAIR_BYTES || !isAddress(address)) return false;
+  try {
+    return ed25519.verify(signature, message, addressBytes(address), { zip215: false });
+  } catch {
+    return false;
+  }
+}
+
+/** Takes over the seed: into the runtime and then zeroed, or into the closure. */
+function keep(seed: Uint8Array): Sign {
+  const imported = importKey(seed).then(
+    (sign) => {
+      seed.fill(0);
+      return sign;
+    },
+    (): Sign => (message) => Promise.resolve(ed25519.sign(message, seed)),
+  );
+  return async (message) => (await imported)(message);
+}
+
+/** Rejects where the runtime has no Ed25519. */
+async function importKey(seed: Uint8Array): Promise<Sign> {
+  const subtle = quietSubtle();
+  if (subtle === undefined) throw new Error('No Ed25519 in this runtime.');
+  const pkcs8 = Uint8Array.of(...PKCS8_PREFIX, ...seed);
+  try {
+    const key = await subtle.importKey('pkcs8', pkcs8, { name: 'Ed25519' }, false, ['sign']);
+    return async (message) => new Uint8Array(await subtle.sign({ name: 'Ed25519' }, key, Uint8Array.from(message)));
+  } finally {
+    pkcs8.fill(0);
+  }
+}
+
+/** WebCrypto, unless its Ed25519 prints a warning: Node did until 20.20, 22.13 and 23.5. Absent before Node 19 and in insecure pages. */
+function quietSubtle(): SubtleCrypto | undefined {
+  // The types promise both everywhere; neither is there in each runtime.
+  const { crypto, process } = globalThis as { crypto?: Partial<Crypto>; process?: { versions?: { node?: string } } };
+  const [major = NaN, minor = NaN] = (process?.versions?.node ?? '').split('.').map(Number);
+  const firstQuiet: Readonly<Record<number, number>> = { 20: 20, 22: 13, 23: 5 };
+  if (major < 24 && !(minor >= (firstQuiet[major] ?? Infinity))) return undefined;
+  return crypto?.subtle;
+}
+
+function readSeed(secret: unknown): Uint8Array {
+  const bytes = typeof secret === 'string' ? readText(secret.trim()) : readBytes(secret);
+  if (bytes === undefined) throw invalidKey('it is neither base58 text, nor a JSON array of bytes, nor bytes');
+  try {
+    if (bytes.length !== SEED_BYTES && bytes.length !== KEYPAIR_BYTES) {
+      throw invalidKey(`it is ${bytes.length} bytes long, not ${KEYPAIR_BYTES} (keypair) or ${SEED_BYTES} (seed)`);
+    }
+    const seed = bytes.slice(0, SEED_BYTES);
+    if (bytes.length === KEYPAIR_BYTES && addressOf(ed25519.getPublicKey(seed)) !== addressOf(bytes.subarray(SEED_BYTES))) {
+      seed.fill(0);
+      throw invalidKey('its second half is not the public key of its first half');
+    }
+    return seed;
+  } finally {
+    bytes.fill(0);
+  }
+}
+
+function readText(text: string): Uint8Array | undefined {
+  if (text.length > MAX_TEXT) return undefined;
+  if (BASE58_KEY.test(text)) return base58.decode(text);
+  try {
+    return readBytes(JSON.parse(text));
+  } catch {
+    // The parser's own error quotes the text, so it is neither rethrown nor kept as a cause.
+    return undefined;
+  }
+}
+
+/** A copy that is ours to erase. */
+function readBytes(value: unknown): Uint8Array | undefined {
+  if (isUint8Array(value)) return Uint8Array.from(value);
+  if (!Array.isArray(value) || value.length > KEYPAIR_BYTES) return undefined;
+  const isByte = (item: unknown): item is number => typeof item === 'number' && Number.isInteger(item) && item >= 0 && item <= 255;
+  // `every` skips holes, which would become zeros.
+  const items: unknown[] = Array.from(value);
+  return items.every(isByte) ? Uint8Array.from(items) : undefined;
+}
+
+/** Also of another realm, which test runners bring. */
+function isUint8Array(value: unknown): value is Uint8Array {
+  return Object.prototype.toString.call(value) === '[object Uint8Array]';
+}
+
+function invalidKey(reason: string): ConfigError {
+  return new ConfigError('invalid_key', `The secret key cannot be used: ${reason}.`, { details: { reason } });
+}

@@ -1,0 +1,184 @@
+import { createKeyPairSignerFromPrivateKeyBytes } from '@solana/kit';
+import { Keypair } from '@solana/web3.js';
+import { base58 } from '@scure/base';
+import fc from 'fast-check';
+import { inspect } from 'node:util';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { isExactChangeError } from '../../../src/errors.js';
+import { createKeySigner, verifySignature } from '../../../src/solana/keys.js';
+import type { SigningIntent } from '../../../src/solana/signer.js';
+
+const seed = Uint8Array.from({ length: 32 }, (_, index) => (index * 37 + 11) & 0xff);
+const pair = Keypair.fromSeed(seed).secretKey;
+const address = Keypair.fromSeed(seed).publicKey.toBase58();
+const message = new TextEncoder().encode('exactly these bytes');
+const intent: SigningIntent = { kind: 'payment', network: 'n', mint: 'm', amount: '1', payTo: 'p', url: 'u' };
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+});
+
+/** Every way a key might be spelled, whole and in parts long enough to matter. */
+function spellings(bytes: Uint8Array): string[] {
+  const hex = Buffer.from(bytes).toString('hex');
+  const whole = [
+    base58.encode(bytes),
+    hex,
+    Buffer.from(bytes).toString('base64'),
+    Buffer.from(bytes).toString('base64url'),
+    bytes.join(','),
+    bytes.join(', '),
+  ];
+  const parts = whole.flatMap((text) =>
+    Array.from({ length: Math.max(0, Math.floor(text.length / 12)) }, (_, index) => text.slice(12 * index, 12 * index + 12)),
+  );
+  return [...whole, ...parts];
+}
+
+describe('createKeySigner', () => {
+  it.each([
+    ['base58 keypair', base58.encode(pair)],
+    ['base58 seed', base58.encode(seed)],
+    ['base58 with white space around', ` ${base58.encode(pair)}\n`],
+    ['JSON array', JSON.stringify([...pair])],
+    ['JSON array, pretty', JSON.stringify([...pair], null, 2)],
+    ['JSON array of the seed', JSON.stringify([...seed])],
+    ['bytes', pair],
+    ['seed bytes', seed],
+    ['Buffer', Buffer.from(pair)],
+    ['numbers', [...pair]],
+    ['seed numbers', [...seed]],
+  ])('reads %s', async (_, secret) => {
+    const signer = createKeySigner(secret);
+    expect(signer.address).toBe(address);
+    expect(verifySignature(message, await signer.signMessage(message, intent), address)).toBe(true);
+  });
+
+  it('leaves the caller their own bytes', async () => {
+    const mine = Uint8Array.from(pair);
+    await createKeySigner(mine).signMessage(message, intent);
+    expect(mine).toEqual(pair);
+  });
+
+  it('does not follow later changes of the message buffer', async () => {
+    const buffer = Uint8Array.from(message);
+    const pending = createKeySigner(pair).signMessage(buffer, intent);
+    buffer.fill(0);
+    expect(verifySignature(message, await pending, address)).toBe(true);
+  });
+
+  it('signs the same with WebCrypto, without it, where it refuses, and as kit does', async () => {
+    const kit = await createKeyPairSignerFromPrivateKeyBytes(seed);
+    const theirs = new Uint8Array(await crypto.subtle.sign('Ed25519', kit.keyPair.privateKey, message));
+    const importKey = vi.spyOn(crypto.subtle, 'importKey');
+    const native = await createKeySigner(pair).signMessage(message, intent);
+    expect(importKey).toHaveBeenCalledWith('pkcs8', expect.anything(), { name: 'Ed25519' }, false, ['sign']);
+    importKey.mockRejectedValueOnce(new Error('no such algorithm'));
+    const refused = await createKeySigner(pair).signMessage(message, intent);
+    importKey.mockRestore();
+    vi.stubGlobal('crypto', undefined);
+    const pure = await createKeySigner(pair).signMessage(message, intent);
+    expect([native, refused, pure]).toEqual([theirs, theirs, theirs]);
+  });
+
+  it('hands the runtime a copy of the seed that is erased afterwards', async () => {
+    const importKey = vi.spyOn(crypto.subtle, 'importKey');
+    await createKeySigner(pair).signMessage(message, intent);
+    const given = importKey.mock.calls[0]?.[1];
+    importKey.mockRestore();
+    expect(given).toEqual(new Uint8Array(48));
+  });
+
+  it.each(['18.20.8', '19.0.0', '20.19.5', '21.7.0', '22.12.0', '23.4.0'])(
+    'does not use the Ed25519 of Node %s, which prints a warning',
+    async (node) => {
+      const importKey = vi.spyOn(crypto.subtle, 'importKey');
+      vi.stubGlobal('process', { ...process, versions: { ...process.versions, node } });
+      await createKeySigner(pair).signMessage(message, intent);
+      expect(importKey).not.toHaveBeenCalled();
+      importKey.mockRestore();
+    },
+  );
+
+  it.each(['native', 'pure'])('shows nothing of the key, %s', async (kind) => {
+    if (kind === 'pure') vi.stubGlobal('crypto', undefined);
+    const signer = createKeySigner(base58.encode(pair));
+    await signer.signMessage(message, intent);
+    const shown = [
+      inspect(signer, { showHidden: true, depth: 10, getters: true }),
+      JSON.stringify(signer),
+      String(signer.signMessage),
+      ...Reflect.ownKeys(signer).map((name) => inspect(Reflect.get(signer, name), { showHidden: true, depth: 10 })),
+    ].join('\n');
+    for (const text of [...spellings(seed), base58.encode(pair), Buffer.from(pair).toString('base64')]) expect(shown).not.toContain(text);
+    expect(Reflect.ownKeys(signer)).toEqual(['address', 'signMessage']);
+    expect(Object.isFrozen(signer)).toBe(true);
+  });
+
+  const wrongHalf = Uint8Array.from(pair);
+  wrongHalf[63] = (wrongHalf[63] ?? 0) ^ 1;
+  it.each<[string, unknown]>([
+    ['empty', ''],
+    ['63 bytes', pair.slice(1)],
+    ['65 bytes', Uint8Array.of(...pair, 0)],
+    ['base58 of 33 bytes', base58.encode(pair.slice(0, 33))],
+    ['another public key', wrongHalf],
+    ['another public key, base58', base58.encode(wrongHalf)],
+    ['hex', Buffer.from(pair).toString('hex')],
+    ['base64', Buffer.from(pair).toString('base64')],
+    ['broken JSON', `${JSON.stringify([...pair]).slice(0, -1)},]`],
+    ['JSON object', JSON.stringify({ secretKey: [...pair] })],
+    ['JSON string', JSON.stringify(base58.encode(pair))],
+    ['numbers out of range', [...pair.slice(1), 256]],
+    ['fractions', [...pair.slice(1), 0.5]],
+    ['numbers as text', [...pair].map(String)],
+    ['a mnemonic', 'abandon ability able about above absent absorb abstract absurd abuse access accident'],
+    ['a megabyte', base58.encode(pair).repeat(12_000)],
+    ['holes', new Array(32)],
+    ['undefined', undefined],
+    ['object', { length: 64 }],
+  ])('refuses %s and quotes nothing of it', (_, secret) => {
+    let error: unknown;
+    try {
+      // @ts-expect-error -- what JavaScript callers may pass
+      createKeySigner(secret);
+    } catch (thrown) {
+      error = thrown;
+    }
+    if (!isExactChangeError(error, 'invalid_key')) throw new Error('not refused as an invalid key');
+    expect(error.name).toBe('ConfigError');
+    const shown = `${inspect(error, { showHidden: true, depth: 10 })} ${JSON.stringify(error)}`;
+    for (const text of [...spellings(pair), ...spellings(seed)]) expect(shown).not.toContain(text);
+    expect(shown).not.toContain('abandon');
+    expect(error.cause).toBeUndefined();
+  });
+
+  it('never throws anything but invalid_key', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(fc.string(), fc.json(), fc.uint8Array({ maxLength: 70 }), fc.array(fc.integer(), { maxLength: 70 })),
+        (secret) => {
+          try {
+            createKeySigner(secret);
+          } catch (error) {
+            expect(isExactChangeError(error, 'invalid_key')).toBe(true);
+          }
+        },
+      ),
+    );
+  });
+});
+
+describe('verifySignature', () => {
+  it('is false for anything but the signature', async () => {
+    const signature = await createKeySigner(pair).signMessage(message, intent);
+    const changed = Uint8Array.from(signature);
+    changed[0] = (changed[0] ?? 0) ^ 1;
+    expect(verifySignature(message, changed, address)).toBe(false);
+    expect(verifySignature(message.slice(1), signature, address)).toBe(false);
+    expect(verifySignature(message, signature.slice(1), address)).toBe(false);
+    expect(verifySignature(message, new Uint8Array(64), address)).toBe(false);
+    expect(verifySignature(message, signature, '1'.repeat(32))).toBe(false);
+    expect(verifySignature(message, signature, 'nonsense')).toBe(false);
+  });
+});
