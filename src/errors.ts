@@ -229,21 +229,27 @@ function isErrorCode(text: string): text is ErrorCode {
   return Object.prototype.hasOwnProperty.call(CODES, text);
 }
 
-/** The same error after transactions of ours landed: `funds` and `moved` say so, everything else stays. */
-export function afterMoving(error: ExactChangeError, moved: readonly Moved[]): ExactChangeError {
-  if (moved.length === 0) return error;
+/**
+ * The same error with what became known further out: transactions of ours that had landed before it (`funds` then says so),
+ * and the response that led to it. Everything else stays.
+ */
+export function amendError(
+  error: ExactChangeError,
+  { moved = [], response }: { readonly moved?: readonly Moved[]; readonly response?: Response },
+): ExactChangeError {
   const all = [...moved.filter((one) => !error.moved.some((known) => known.signature === one.signature)), ...error.moved];
-  const funds: Funds = error.funds !== 'untouched' ? error.funds : all.some((one) => one.kind === 'payment') ? 'spent' : 'swapped';
-  const { code, details, retry, cause, untrusted, response } = error;
+  const landed: Funds = all.some((one) => one.kind === 'payment') ? 'spent' : all.length > 0 ? 'swapped' : 'untouched';
+  const seen = error.response ?? response;
+  const { code, details, retry, cause, untrusted } = error;
   // A copy, because one failure may be shared by calls of which only some have moved anything.
   const copy = new ExactChangeError(code, error.message, {
     details,
-    funds,
+    funds: error.funds === 'untouched' ? landed : error.funds,
     moved: all,
     retry,
     ...(cause === undefined ? {} : { cause }),
     ...(untrusted === undefined ? {} : { untrusted }),
-    ...(response === undefined ? {} : { response }),
+    ...(seen === undefined ? {} : { response: seen }),
   });
   if (error.stack !== undefined) copy.stack = error.stack;
   Object.setPrototypeOf(copy, Object.getPrototypeOf(error));
@@ -257,7 +263,11 @@ const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028
 
 /** Text from a seller or a service, made fit to show: no control or direction characters, at most 200 characters. */
 export function cleanText(text: string): string {
-  return text.slice(0, 4 * UNTRUSTED_LIMIT).replace(UNSAFE, ' ').trim().slice(0, UNTRUSTED_LIMIT);
+  return text
+    .slice(0, 4 * UNTRUSTED_LIMIT)
+    .replace(UNSAFE, ' ')
+    .trim()
+    .slice(0, UNTRUSTED_LIMIT);
 }
 
 function cleanUntrusted(untrusted: Readonly<Record<string, string>>): Readonly<Record<string, string>> {

@@ -1,5 +1,7 @@
+import type { OfferRefusal } from './errors.js';
 import type { Address } from './solana/types.js';
 import type { SwapQuote, SwapRequest, SwapTransaction } from './swap/types.js';
+import type { X402Version } from './x402/types.js';
 
 /** A balance, as text and as base units. */
 export interface TokenBalance {
@@ -14,6 +16,79 @@ export interface TokenBalance {
   readonly slot: number;
 }
 
+/** A 402 as it came: what a service needs to read it. */
+export interface PaymentResponseParts {
+  readonly url?: string;
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+}
+
+/** One entry of `accepts`, normalised. `payable` is false where `refusal` says why. */
+export interface ParsedOffer {
+  readonly index: number;
+  readonly x402Version: X402Version;
+  readonly payable: boolean;
+  readonly network?: string;
+  readonly mint?: Address;
+  /** Decimal string of base units. */
+  readonly amount?: string;
+  readonly payTo?: Address;
+  readonly feePayer?: Address;
+  readonly refusal?: OfferRefusal;
+}
+
+export interface ParsedPayment {
+  readonly x402Version: X402Version;
+  readonly offers: readonly ParsedOffer[];
+}
+
+export interface AutoPayRequest {
+  readonly paymentRequired: PaymentResponseParts;
+  readonly wallet: Address;
+  /** Default false. */
+  readonly autoSwap?: boolean;
+  /** Base units that the payment may cost, by mint. */
+  readonly limits?: Readonly<Record<Address, string>>;
+  /** Base64 of the swap of the step before, signed: it is sent and confirmed. */
+  readonly signedSwap?: string;
+  /** Base64 of the payment of the step before, signed: its header comes back. */
+  readonly signedPayment?: string;
+}
+
+/** Where a payment stands, and what to sign or send next. */
+export interface PaymentResult {
+  readonly state: 'swap_required' | 'swap_submitted' | 'ready_to_sign' | 'ready_to_present' | 'insufficient_funds';
+  readonly offer: ParsedOffer;
+  /** `swap_required`: sign its transaction and send it back as `signedSwap`. */
+  readonly swap?: SwapTransaction;
+  /** `swap_submitted`: the swap's signature, still unconfirmed: ask again. */
+  readonly signature?: string;
+  /** `ready_to_sign`: base64 of the payment; sign it and send it back as `signedPayment`. */
+  readonly payment?: { readonly transaction: string; readonly lastValidBlockHeight: string };
+  /** `ready_to_present`: repeat the request with this header. */
+  readonly header?: { readonly name: string; readonly value: string };
+  /** `insufficient_funds`: decimal strings of base units. */
+  readonly funds?: { readonly mint: Address; readonly required: string; readonly available: string };
+}
+
 export interface TransportOptions {
   readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * One method for each operation of the REST interface, in this process or at a service. What it returns is a hint:
+ * the client parses, judges, signs, sends and confirms by itself.
+ */
+export interface Transport {
+  quote(request: SwapRequest, options?: TransportOptions): Promise<SwapQuote>;
+  buildSwap(request: { readonly wallet: Address; readonly quote: SwapQuote }, options?: TransportOptions): Promise<SwapTransaction>;
+  /** Native SOL is asked for as the wrapped SOL mint. Without `mint`: all that the wallet holds. */
+  balance(
+    request: { readonly wallet: Address; readonly mint?: string | readonly string[] },
+    options?: TransportOptions,
+  ): Promise<TokenBalance[]>;
+  parsePayment(parts: PaymentResponseParts, options?: TransportOptions): Promise<ParsedPayment>;
+  /** Plans a payment step by step: stateless, keyless, each answer says what to sign and send next. */
+  autoPay(request: AutoPayRequest, options?: TransportOptions): Promise<PaymentResult>;
 }

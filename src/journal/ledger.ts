@@ -48,7 +48,8 @@ export function createLedger(): Ledger {
         open = false;
         change(account, -amount);
         const known = balances.get(account);
-        if (spent && known !== undefined) balances.set(account, { amount: known.amount > amount ? known.amount - amount : 0n, at: known.at });
+        if (spent && known !== undefined)
+          balances.set(account, { amount: known.amount > amount ? known.amount - amount : 0n, at: known.at });
       };
       return { amount, spend: () => end(true), release: () => end(false) };
     },

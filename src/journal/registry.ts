@@ -12,6 +12,8 @@ export interface Wallet {
   readonly sequence: { blockhash: string; count: number };
   /** What payments that wait for a swap need, by output mint: one swap serves them all. */
   readonly waiting: Map<string, bigint>;
+  /** Ids of attempts that a call in this process is presenting right now. */
+  readonly active: Set<string>;
 }
 
 const WALLETS: unique symbol = Symbol.for('exact-change.wallets.1');
@@ -33,6 +35,7 @@ export function walletOf(address: string, network: string): Wallet {
       journal: memoryJournal(),
       sequence: { blockhash: '', count: 0 },
       waiting: new Map(),
+      active: new Set(),
     };
     wallets.set(key, wallet);
   }

@@ -18,6 +18,10 @@ export interface SignedPayment {
   readonly payerSignature: string;
   /** The token account it leaves from. */
   readonly source: string;
+  /** What its memo says, where it has one: how to find it among the account's transactions. */
+  readonly memo?: string;
+  /** It cannot have landed before this slot. */
+  readonly slot: number;
   readonly blockhash: string;
   /** Decimal string. */
   readonly lastValidBlockHeight: string;

@@ -1,0 +1,85 @@
+import { SettlementError } from '../errors.js';
+import type { Emit } from '../events.js';
+import type { Attempt } from '../journal/types.js';
+import type { Call } from '../request.js';
+import type { Core } from './core.js';
+import { decide, type Open } from './follow.js';
+import { present } from './present.js';
+
+interface Repeat {
+  readonly fingerprint: string;
+  readonly idempotencyKey: string | undefined;
+  readonly call: Call;
+  readonly url: string;
+  readonly emit: Emit;
+  readonly startedAt: number;
+}
+
+/**
+ * Looks for an earlier attempt at the same purchase whose answer did not reach its caller, and lets the chain decide it first:
+ * `already_spent`, the same payment presented again (GET and HEAD), or undefined where the way is free for a new one.
+ */
+export async function adopt(core: Core, repeat: Repeat): Promise<Response | undefined> {
+  const { call, url, emit, startedAt } = repeat;
+  const earlier = await findEarlier(core, repeat);
+  if (earlier === undefined) return undefined;
+  if (core.wallet.active.has(earlier.id)) throw inProgress(earlier);
+  const open: Open = { attempt: earlier, hold: undefined, seen: new Set() };
+  if (earlier.state === 'signed') await decide(core, open, emit, core.closing.signal);
+  if (open.attempt.state === 'settled') throw spent(open.attempt);
+  if (open.attempt.state === 'unsettled') return undefined;
+  if (call.method === 'GET' || call.method === 'HEAD') return present(core, call, url, open, [], emit, startedAt);
+  throw undecided(open.attempt);
+}
+
+async function findEarlier(core: Core, { fingerprint, idempotencyKey }: Repeat): Promise<Open['attempt'] | undefined> {
+  const { runtime, retryWindow, signer } = core.config;
+  let found: Open['attempt'] | undefined;
+  for await (const attempt of core.journal.attempts({ wallet: signer.address })) {
+    const { payment, receipt, state } = attempt;
+    if (payment === undefined || receipt === undefined || state === 'unsettled') continue;
+    if (!same(attempt, fingerprint, idempotencyKey)) continue;
+    // Parallel calls without a key are separate purchases, and so are later ones once the answer arrived.
+    const keyed = idempotencyKey !== undefined;
+    const lost = !attempt.delivered && !core.wallet.active.has(attempt.id);
+    const recent = state === 'signed' || runtime.now() - attempt.at <= retryWindow;
+    if (recent && (keyed || lost)) found = { ...attempt, payment, receipt };
+  }
+  return found;
+}
+
+function same(attempt: Attempt, fingerprint: string, idempotencyKey: string | undefined): boolean {
+  if (idempotencyKey !== undefined) return attempt.idempotencyKey === idempotencyKey;
+  return attempt.fingerprint === fingerprint;
+}
+
+function spent({ payment, receipt, mint, amount }: Open['attempt']): SettlementError {
+  const { payerSignature } = payment;
+  const { signature } = receipt.payment;
+  return new SettlementError(
+    'already_spent',
+    'This purchase is paid already. Ask the seller for its answer with the signature, or buy again by giving a new idempotencyKey.',
+    {
+      details: { payerSignature, ...(signature === undefined ? {} : { signature }) },
+      funds: 'spent',
+      moved: signature === undefined ? [] : [{ kind: 'payment', signature, inputMint: mint, inAmount: amount }],
+    },
+  );
+}
+
+function undecided({ payment }: Open['attempt']): SettlementError {
+  const { payerSignature, lastValidBlockHeight } = payment;
+  return new SettlementError(
+    'payment_uncertain',
+    `An earlier payment for this same call may still settle until block height ${lastValidBlockHeight} is final. Repeat the call after that, or pay anew by giving a new idempotencyKey.`,
+    { details: { payerSignature, lastValidBlockHeight }, funds: 'uncertain' },
+  );
+}
+
+function inProgress({ payment }: Open['attempt']): SettlementError {
+  const { payerSignature } = payment;
+  return new SettlementError('payment_in_progress', 'A call with this idempotencyKey is being paid right now. Wait for its answer.', {
+    details: { payerSignature },
+    funds: 'uncertain',
+  });
+}

@@ -1,0 +1,166 @@
+import { isExactChangeError, ProtocolError, type ExactChangeError, type OfferRefusal } from '../errors.js';
+import { checkPayment } from '../policy/caps.js';
+import { readOffers, type OfferReading } from '../x402/offers.js';
+import type { Offer, PaymentRequired } from '../x402/types.js';
+import type { Core } from './core.js';
+import { findFunding, shortOf, type Funding } from './funding.js';
+import { survey, type Facts } from './survey.js';
+import { valueOf } from './value.js';
+
+/** The offer to pay, and how. */
+export interface Choice {
+  /** The envelope that the offer is from. */
+  readonly terms: PaymentRequired;
+  readonly offer: Offer;
+  readonly facts: Facts;
+  /** Millionths of a dollar; undefined where the mint has no price. */
+  readonly microUsd: bigint | undefined;
+  /** The swap that gets what is missing, where one had to be compared already. */
+  readonly funding: Funding | undefined;
+  readonly refused: readonly OfferRefusal[];
+}
+
+interface Priced {
+  readonly offer: Offer;
+  readonly facts: Facts;
+  readonly microUsd: bigint | undefined;
+}
+
+// Quotes are scarce: of several offers that all need a swap, so many are compared.
+const MAX_COMPARED = 3;
+
+/**
+ * Chooses among `accepts`: allowed, payable without a swap, then cheapest including the swap, then the seller's order.
+ * Throws where nothing is payable, with every entry's reason.
+ *
+ * @param quote - Find the swap even where there is nothing to compare it with.
+ */
+export async function choose(
+  core: Core,
+  terms: PaymentRequired,
+  options: { signal: AbortSignal | undefined; quote: boolean },
+): Promise<Choice> {
+  const { network, signer } = core.config;
+  let envelope = terms;
+  let readings = readOffers(terms, network, signer.address);
+  if (terms.fallback !== undefined && !readings.some((one) => one.ok)) {
+    envelope = terms.fallback;
+    readings = readOffers(envelope, network, signer.address);
+  }
+  const refused = new Map<number, ExactChangeError>();
+  const untrusted = new Map(readings.flatMap((one) => (one.ok ? [] : [[one.refusal.index, one.refusal] as const])));
+  for (const reading of readings) if (!reading.ok) refused.set(reading.refusal.index, reading.error);
+  const done = (chosen: Priced, funding: Funding | undefined): Choice => ({
+    terms: envelope,
+    ...chosen,
+    funding,
+    refused: refusals(refused, untrusted),
+  });
+
+  const priced: Priced[] = [];
+  for (const one of await survey(
+    core,
+    readings.filter(isOk).map(({ offer }) => offer),
+    options.signal,
+  )) {
+    if ('error' in one) refused.set(one.offer.index, one.error);
+    else priced.push({ offer: one.offer, facts: one.facts, microUsd: undefined });
+  }
+
+  const allowed = async (one: Priced): Promise<Priced | undefined> => {
+    const { mint, amount } = one.offer;
+    const microUsd = await priceOf(core, one, options.signal);
+    const refusal = checkPayment(core.config.policy, mint, amount, microUsd);
+    if (refusal !== undefined) refused.set(one.offer.index, refusal);
+    return refusal === undefined ? { ...one, microUsd } : undefined;
+  };
+  const held = priced.filter(({ offer, facts }) => facts.available >= offer.amount);
+  const payable = byPrice(await keep(held, allowed));
+  if (payable[0] !== undefined) return done(payable[0], undefined);
+
+  const short = byPrice(
+    await keep(
+      priced.filter((one) => !held.includes(one)),
+      allowed,
+    ),
+  );
+  if (!core.config.autoSwap) for (const one of short) refused.set(one.offer.index, shortOf(one.offer, one.facts));
+  else if (short.length === 1 && short[0] !== undefined && !options.quote) return done(short[0], undefined);
+  else {
+    const funded: { one: Priced; funding: Funding }[] = [];
+    for (const one of short.slice(0, MAX_COMPARED)) {
+      const funding = await findFunding(core, one.offer.mint, one.facts, one.offer.amount, options.signal).catch(asRefusal);
+      if (isExactChangeError(funding)) refused.set(one.offer.index, funding);
+      else funded.push({ one, funding });
+    }
+    const best = cheapest(funded);
+    if (best !== undefined) return done(best.one, best.funding);
+  }
+  throw nothingPayable(refused, refusals(refused, untrusted));
+}
+
+function isOk(reading: OfferReading): reading is OfferReading & { ok: true } {
+  return reading.ok;
+}
+
+async function keep<T>(list: readonly T[], pick: (one: T) => Promise<T | undefined>): Promise<T[]> {
+  const kept: T[] = [];
+  for (const one of list) {
+    const picked = await pick(one);
+    if (picked !== undefined) kept.push(picked);
+  }
+  return kept;
+}
+
+async function priceOf(core: Core, { offer, facts }: Priced, signal: AbortSignal | undefined): Promise<bigint | undefined> {
+  try {
+    return await valueOf(core, offer.mint, offer.amount, facts.decimals, signal);
+  } catch (error) {
+    // A cap in base units holds without any price.
+    if (core.config.policy.maxAmount.has(offer.mint) && isExactChangeError(error)) return undefined;
+    throw error;
+  }
+}
+
+function byPrice(list: readonly Priced[]): Priced[] {
+  const rank = ({ microUsd }: Priced) => (microUsd === undefined ? 2n ** 128n : microUsd);
+  return [...list].sort((a, b) => (rank(a) < rank(b) ? -1 : rank(a) > rank(b) ? 1 : a.offer.index - b.offer.index));
+}
+
+/** Swaps out of the same token compare by what they take; others keep the order of their prices. */
+function cheapest<T extends { readonly funding: Funding }>(funded: readonly T[]): T | undefined {
+  return funded.reduce<T | undefined>((best, next) => {
+    if (best === undefined) return next;
+    const comparable = best.funding.inputMint === next.funding.inputMint;
+    return comparable && next.funding.maxInAmount < best.funding.maxInAmount ? next : best;
+  }, undefined);
+}
+
+/** What concerns one offer refuses that offer; what concerns everything (a dead node, say) ends the call. */
+function asRefusal(error: unknown): ExactChangeError {
+  if (isExactChangeError(error) && (error.name === 'QuoteError' || error.name === 'FundsError')) return error;
+  throw error;
+}
+
+function refusals(refused: ReadonlyMap<number, ExactChangeError>, read: ReadonlyMap<number, OfferRefusal>): OfferRefusal[] {
+  return [...refused].sort(([a], [b]) => a - b).map(([index, { code, message }]) => read.get(index) ?? { index, code, message });
+}
+
+const ELSEWHERE: readonly string[] = ['unsupported_network', 'unsupported_offer'];
+
+/** One entry that was meant for us gives its own reason; several are listed. */
+function nothingPayable(refused: ReadonlyMap<number, ExactChangeError>, offers: readonly OfferRefusal[]): ExactChangeError {
+  const errors = [...refused.values()];
+  const ours = errors.filter(({ code }) => !ELSEWHERE.includes(code));
+  const only = ours.length === 1 ? ours[0] : errors.length === 1 ? errors[0] : undefined;
+  if (only !== undefined) return only;
+  const codes = [...new Set(offers.map(({ code }) => code))].join(', ');
+  return new ProtocolError(
+    'no_payable_offer',
+    `None of the ${offers.length} offers can be paid (${codes}). Each offer's reason is in details.offers.`,
+    {
+      details: { offers },
+      ...(ours[0] === undefined ? {} : { cause: ours[0] }),
+    },
+  );
+}

@@ -1,0 +1,160 @@
+import type { Config } from '../config.js';
+import { parseMint } from '../config.js';
+import { toAmount } from '../amount.js';
+import { ConfigError, ProtocolError } from '../errors.js';
+import type { Events } from '../events.js';
+import { capUse, rollingCaps, type CapUse } from '../policy/caps.js';
+import { pinnedMints } from '../network.js';
+import type { Receipt } from '../receipt.js';
+import type { Call } from '../request.js';
+import type { SwapQuote, SwapRequest } from '../swap/types.js';
+import type { TokenBalance } from '../transport.js';
+import { readPaymentRequired } from '../x402/read.js';
+import type { PaymentRequired } from '../x402/types.js';
+import { choose } from './choose.js';
+import { createCore, type ComposeTransport, type Core } from './core.js';
+import { decide, follow, type Open } from './follow.js';
+import { makePlan, type Plan } from './plan.js';
+import { newId, prepare, purchase } from './purchase.js';
+import { runSwap } from './run-swap.js';
+import { readHoldings } from './holdings.js';
+
+/** Options of `client.pay`. */
+export interface PayOptions {
+  /** The URL that the payment is for, where the terms do not come with a response. Caps for hosts count by it. */
+  readonly url?: string;
+  readonly signal?: AbortSignal;
+}
+
+/** A payment for callers that do their own HTTP. */
+export interface Payment {
+  /** Present it as a request header, once, to the URL that asked, and never across a redirect. */
+  readonly header: { readonly name: string; readonly value: string };
+  /** As it stands when the payment is made; `client.receipts()` has what became of it. */
+  readonly receipt: Receipt;
+}
+
+/** A swap that is confirmed. Amounts are decimal strings of base units, as the chain shows them. */
+export interface SwapResult {
+  readonly signature: string;
+  readonly inputMint: string;
+  readonly inAmount: string;
+  readonly outputMint: string;
+  readonly outAmount: string;
+  readonly provider: string;
+  /** Decimal string of lamports: network and priority fee. */
+  readonly feeLamports: string;
+}
+
+/** The heavy half of a client, loaded when it is first needed. */
+export interface Engine {
+  purchase(call: Call, unpaid: Response, terms: PaymentRequired, idempotencyKey: string | undefined): Promise<Response>;
+  plan(call: Call, unpaid: Response, terms: PaymentRequired | undefined): Promise<Plan>;
+  pay(paymentRequired: PaymentRequired | Response, options: PayOptions): Promise<Payment>;
+  swap(request: SwapRequest, signal: AbortSignal | undefined): Promise<SwapResult>;
+  quote(request: SwapRequest, signal: AbortSignal | undefined): Promise<SwapQuote>;
+  balance(mint: string | readonly string[] | undefined, signal: AbortSignal | undefined): Promise<TokenBalance[]>;
+  receipts(filter: { readonly state?: Receipt['state'] }): AsyncIterable<Receipt>;
+  resume(): Promise<Receipt[]>;
+  spent(): Promise<CapUse[]>;
+  warm(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export function createEngine(config: Config, events: Events, compose: ComposeTransport): Engine {
+  const core = createCore(config, events, compose);
+  const wallet = config.signer.address;
+  return {
+    purchase: (call, unpaid, terms, idempotencyKey) => purchase(core, call, unpaid, terms, idempotencyKey),
+    plan: (call, unpaid, terms) => makePlan(core, call, unpaid, terms),
+    pay: (paymentRequired, options) => pay(core, paymentRequired, options),
+    async swap(request, signal) {
+      const emit = events.emitter(newId(core));
+      await core.ready();
+      const swapped = await runSwap(core, { request: checkRequest(config, request), emit, signal });
+      return { ...swapped.record, feeLamports: swapped.feeLamports.toString() };
+    },
+    quote: async (request, signal) => core.transport.quote(checkRequest(config, request), { signal }),
+    balance: async (mint, signal) => {
+      const mints =
+        mint === undefined ? undefined : (typeof mint === 'string' ? [mint] : mint).map((one) => parseMint('mint', one, config.network));
+      return core.transport.balance({ wallet, ...(mints === undefined ? {} : { mint: mints }) }, { signal });
+    },
+    async *receipts({ state }) {
+      for await (const { receipt } of core.journal.attempts({ wallet })) {
+        if (receipt !== undefined && (state === undefined || receipt.state === state)) yield receipt;
+      }
+    },
+    resume: () => resume(core),
+    async spent() {
+      const caps = rollingCaps(config.policy);
+      const used = await core.journal.used(wallet, caps, config.runtime.now());
+      return caps.map((cap, index) => capUse(cap, used[index] ?? 0n));
+    },
+    async warm() {
+      await Promise.all([core.ready(), core.blockhashes.fresh(), readHoldings(core, pinnedMints(config.network), undefined)]);
+    },
+    close() {
+      core.closing.abort();
+      core.rpc.close();
+      return Promise.resolve();
+    },
+  };
+}
+
+/** A swap request with addresses for symbols. Throws `ConfigError` (`invalid_option`). */
+function checkRequest(config: Config, request: SwapRequest): SwapRequest & { readonly amount: string } {
+  const amount = toAmount(request.amount);
+  const refuse = (option: string, rule: string) => new ConfigError('invalid_option', `Option ${option} ${rule}`, { details: { option } });
+  if (amount === undefined || amount === 0n) throw refuse('amount', 'must be base units above 0, as a bigint or a decimal string.');
+  const { swapMode = 'ExactIn', slippageBps = config.policy.maxSlippageBps } = request;
+  if (swapMode !== 'ExactIn' && swapMode !== 'ExactOut') throw refuse('swapMode', 'must be "ExactIn" or "ExactOut".');
+  if (!Number.isInteger(slippageBps) || slippageBps < 0 || slippageBps > config.policy.maxSlippageBps) {
+    throw refuse('slippageBps', `must be a whole number from 0 to policy.maxSlippageBps (${config.policy.maxSlippageBps}).`);
+  }
+  const inputMint = parseMint('inputMint', request.inputMint, config.network);
+  const outputMint = parseMint('outputMint', request.outputMint, config.network);
+  if (inputMint === outputMint) throw refuse('outputMint', 'must be another token than inputMint.');
+  return { inputMint, outputMint, amount: amount.toString(), swapMode, slippageBps };
+}
+
+async function pay(core: Core, given: PaymentRequired | Response, { url, signal }: PayOptions): Promise<Payment> {
+  const startedAt = core.config.runtime.now();
+  const terms = isResponse(given) ? await readPaymentRequired(given, { timeoutMs: core.config.timeouts.terms, signal }) : given;
+  if (terms === undefined) {
+    throw new ProtocolError('malformed_payment_required', 'The response asks for no x402 payment. Give a 402 with payment terms.', {
+      details: { reason: 'no payment terms' },
+    });
+  }
+  const at = url ?? terms.url;
+  if (at === undefined)
+    throw new ConfigError('invalid_option', 'Option url is missing: the terms do not say where they come from.', {
+      details: { option: 'url' },
+    });
+  const id = newId(core);
+  const emit = core.events.emitter(id);
+  await core.ready();
+  const choice = await choose(core, terms, { signal, quote: false });
+  // What the header is presented with is the caller's to know, so no other call adopts this payment.
+  const place = { url: at, method: 'GET', fingerprint: id };
+  const open = await prepare(core, { id, place, choice, signal, emit, moved: [], startedAt });
+  void follow(core, open, emit);
+  return { header: open.attempt.payment.header, receipt: open.attempt.receipt };
+}
+
+function isResponse(given: PaymentRequired | Response): given is Response {
+  return 'headers' in given && 'status' in given;
+}
+
+async function resume(core: Core): Promise<Receipt[]> {
+  const decided: Receipt[] = [];
+  for await (const attempt of core.journal.attempts({ wallet: core.config.signer.address, state: 'signed' })) {
+    const { payment, receipt } = attempt;
+    if (payment === undefined || receipt === undefined || core.wallet.active.has(attempt.id)) continue;
+    const open: Open = { attempt: { ...attempt, payment, receipt }, hold: undefined, seen: new Set() };
+    const emit = core.events.emitter(attempt.id);
+    if (await decide(core, open, emit, core.closing.signal)) decided.push(open.attempt.receipt);
+    else void follow(core, open, emit);
+  }
+  return decided;
+}

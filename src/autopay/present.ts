@@ -1,0 +1,99 @@
+import { SettlementError, type Moved } from '../errors.js';
+import type { Emit } from '../events.js';
+import { startDeadline } from '../deadline.js';
+import { attachReceipt, type Receipt } from '../receipt.js';
+import type { Call } from '../request.js';
+import { peekBody } from '../x402/read.js';
+import { readSettlement, rejectionReason } from '../x402/settlement.js';
+import type { Core } from './core.js';
+import { follow, type Open } from './follow.js';
+
+/**
+ * Sends the paid request once, and returns any answer but a 402 as it is, with its receipt. A lost answer or a 402 throws
+ * `SettlementError`; either way the chain has the last word, in the background.
+ */
+export async function present(
+  core: Core,
+  call: Call,
+  url: string,
+  open: Open,
+  moved: readonly Moved[],
+  emit: Emit,
+  startedAt: number,
+): Promise<Response> {
+  const { runtime, timeouts } = core.config;
+  const { payment } = open.attempt;
+  const deadline = startDeadline(timeouts.payment, call.signal);
+  core.wallet.active.add(open.attempt.id);
+  try {
+    emit('payment.sent', { url, method: call.method });
+    const response = await send(call, url, open, deadline.signal, moved, emit);
+    if (response.status === 402) throw await rejected(core, response, open, moved, emit);
+    const settlement = readSettlement(response.headers);
+    const receipt: Receipt = {
+      ...open.attempt.receipt,
+      ...(settlement === undefined ? {} : { settlement }),
+      timings: { ...open.attempt.receipt.timings, answered: runtime.now() - startedAt },
+    };
+    open.attempt = { ...open.attempt, delivered: true, receipt };
+    await core.journal.put(open.attempt);
+    // What the seller says is settled is spent until the chain says otherwise: the next call must not count on it.
+    if (settlement?.success === true) open.hold?.spend();
+    attachReceipt(response, () => open.attempt.receipt);
+    emit('payment.answered', { status: response.status, receipt });
+    return response;
+  } catch (error) {
+    if (call.signal?.aborted === true) throw call.signal.reason;
+    throw error;
+  } finally {
+    deadline.stop();
+    core.wallet.active.delete(open.attempt.id);
+    if (open.attempt.state === 'signed') void follow(core, open, emit);
+    else emit('warning', { message: `Payment ${payment.payerSignature} was decided before its answer came.` });
+  }
+}
+
+async function send(
+  call: Call,
+  url: string,
+  { attempt }: Open,
+  signal: AbortSignal,
+  moved: readonly Moved[],
+  emit: Emit,
+): Promise<Response> {
+  try {
+    return await call.sendPaid(url, attempt.payment.header, signal);
+  } catch (cause) {
+    const { payerSignature, lastValidBlockHeight } = attempt.payment;
+    emit('payment.uncertain', { payerSignature, lastValidBlockHeight, code: 'payment_uncertain' });
+    throw new SettlementError(
+      'payment_uncertain',
+      `The answer to the paid request was lost, so the payment may still settle until block height ${lastValidBlockHeight} is final. ` +
+        'Repeat the same call: it presents the same payment or reports it spent, and never pays twice.',
+      { details: { payerSignature, lastValidBlockHeight }, funds: 'uncertain', moved, cause },
+    );
+  }
+}
+
+async function rejected(core: Core, response: Response, open: Open, moved: readonly Moved[], emit: Emit): Promise<SettlementError> {
+  const { payerSignature, lastValidBlockHeight, source } = open.attempt.payment;
+  // v2 servers say it in a header, v1 servers only in the body.
+  const fromHeaders = rejectionReason({ headers: response.headers });
+  const body = fromHeaders === undefined ? await peekBody(response, { timeoutMs: core.config.timeouts.terms }) : undefined;
+  const reason = fromHeaders ?? rejectionReason({ headers: response.headers, body: body?.text });
+  // A wrong idea of our own balance is the likeliest of our own mistakes.
+  core.wallet.ledger.forget(source);
+  emit('payment.uncertain', { payerSignature, lastValidBlockHeight, code: 'payment_rejected' });
+  return new SettlementError(
+    'payment_rejected',
+    `The seller answered the paid request with 402 again. That is no proof that nothing was paid: the payment may still settle until block height ${lastValidBlockHeight} is final. ` +
+      'See untrusted.reason, and repeat the call once the chain has decided.',
+    {
+      details: { payerSignature, lastValidBlockHeight, status: response.status },
+      funds: 'uncertain',
+      moved,
+      response,
+      ...(reason === undefined ? {} : { untrusted: { reason } }),
+    },
+  );
+}

@@ -1,0 +1,165 @@
+import { hex } from '@scure/base';
+import { throwIfAborted } from '../deadline.js';
+import { amendError, isExactChangeError, ProtocolError, type Moved } from '../errors.js';
+import type { Emit } from '../events.js';
+import type { Attempt } from '../journal/types.js';
+import type { Hold } from '../journal/ledger.js';
+import { overBudget, rollingCaps } from '../policy/caps.js';
+import { formatUsd } from '../policy/policy.js';
+import type { Receipt } from '../receipt.js';
+import type { Call } from '../request.js';
+import type { PaymentRequired } from '../x402/types.js';
+import { adopt } from './adopt.js';
+import { choose, type Choice } from './choose.js';
+import type { Core } from './core.js';
+import { fingerprintOf } from './fingerprint.js';
+import type { Open } from './follow.js';
+import { present } from './present.js';
+import { secure } from './secure.js';
+import { signPayment } from './sign-payment.js';
+import type { Swapped } from './run-swap.js';
+
+const ID_BYTES = 12;
+
+/** A new attempt's id. */
+export function newId(core: Core): string {
+  return hex.encode(core.config.runtime.randomBytes(ID_BYTES));
+}
+
+/** Pays for a call that was answered with terms, and returns the answer to the paid request. */
+export async function purchase(
+  core: Core,
+  call: Call,
+  unpaid: Response,
+  terms: PaymentRequired,
+  idempotencyKey: string | undefined,
+): Promise<Response> {
+  const startedAt = core.config.runtime.now();
+  const id = newId(core);
+  const emit = core.events.emitter(id);
+  const moved: Moved[] = [];
+  try {
+    // Where a redirect led, the terms are that place's, and so is the paid request.
+    const url = unpaid.url === '' ? call.url : unpaid.url;
+    checkPlace(call, unpaid, url);
+    emit('payment.required', { url, method: call.method, offers: terms.accepts.length });
+    const [body] = await Promise.all([call.replayable(), core.ready()]);
+    const choice = await choose(core, terms, { signal: call.signal, quote: false });
+    const fingerprint = fingerprintOf({ method: call.method, url }, body, choice.offer);
+    const adopted = await adopt(core, { fingerprint, idempotencyKey, call, url, emit, startedAt });
+    if (adopted !== undefined) return adopted;
+    const place = { url, method: call.method, fingerprint, ...(idempotencyKey === undefined ? {} : { idempotencyKey }) };
+    const open = await prepare(core, { id, place, choice, signal: call.signal, emit, moved, startedAt });
+    return await present(core, call, url, open, moved, emit, startedAt);
+  } catch (error) {
+    if (!isExactChangeError(error)) throw error;
+    const amended = amendError(error, { moved, response: unpaid });
+    if (amended.name !== 'SettlementError') emit('payment.failed', { code: amended.code, funds: amended.funds, message: amended.message });
+    throw amended;
+  }
+}
+
+interface Preparation {
+  readonly id: string;
+  readonly place: Pick<Attempt, 'url' | 'method' | 'fingerprint' | 'idempotencyKey'>;
+  readonly choice: Choice;
+  readonly signal: AbortSignal | undefined;
+  readonly emit: Emit;
+  /** Grows by what lands on the way, also where this fails. */
+  readonly moved: Moved[];
+  readonly startedAt: number;
+}
+
+/** Reserves the budget, gets the tokens, signs, and writes the signed payment to the journal. Nothing has left when it returns, or it has failed. */
+export async function prepare(core: Core, { id, place, choice, signal, emit, moved, startedAt }: Preparation): Promise<Open> {
+  const { runtime, network, signer } = core.config;
+  const { offer, facts, microUsd } = choice;
+  const [mint, amount] = [offer.mint, offer.amount.toString()];
+  emit('payment.chosen', { url: place.url, network, mint, amount, decimals: facts.decimals, payTo: offer.payTo, refused: choice.refused });
+  const reserved: Attempt = {
+    id,
+    wallet: signer.address,
+    network,
+    state: 'reserved',
+    delivered: false,
+    ...place,
+    host: new URL(place.url).host,
+    at: startedAt,
+    mint,
+    amount,
+    ...(microUsd === undefined ? {} : { microUsd: microUsd.toString() }),
+  };
+  await reserve(core, reserved);
+  let hold: Hold | undefined;
+  let signed = false;
+  try {
+    const secured = await secure(core, choice, emit, signal, moved);
+    hold = secured.hold;
+    const funded = runtime.now();
+    throwIfAborted(signal);
+    const payment = await signPayment(core, choice, place.url, signal);
+    throwIfAborted(signal);
+    const receipt = firstReceipt(core, reserved, choice, payment.payerSignature, secured.swap, {
+      funded: funded - startedAt,
+      signed: runtime.now() - startedAt,
+    });
+    const attempt = { ...reserved, state: 'signed' as const, payment, receipt };
+    await core.journal.put(attempt);
+    signed = true;
+    emit('payment.signed', { payerSignature: payment.payerSignature, lastValidBlockHeight: payment.lastValidBlockHeight });
+    return { attempt, hold, seen: new Set() };
+  } finally {
+    if (!signed) {
+      hold?.release();
+      await core.journal.release(id);
+    }
+  }
+}
+
+/** Where a payment header may go at all. */
+function checkPlace(call: Call, unpaid: Response, url: string): void {
+  const { protocol, hostname, origin } = new URL(url);
+  const loopback = hostname === 'localhost' || hostname === '[::1]' || /^127(\.[0-9]{1,3}){3}$/.test(hostname);
+  if (protocol !== 'https:' && !loopback) {
+    throw new ProtocolError(
+      'insecure_origin',
+      `${origin} is not https, so a payment sent there could be stolen. Use the seller's https address.`,
+      { details: { origin } },
+    );
+  }
+  if (unpaid.redirected && call.method !== 'GET' && call.method !== 'HEAD') {
+    throw new ProtocolError(
+      'unsupported_offer',
+      `The ${call.method} was redirected before it was answered with 402, and its method may have changed on the way. Send it to its final address, ${origin}, directly.`,
+      { details: { reason: 'redirected with a body' } },
+    );
+  }
+}
+
+async function reserve(core: Core, attempt: Attempt): Promise<void> {
+  const caps = rollingCaps(core.config.policy);
+  const block = await core.journal.reserve(attempt, attempt.microUsd === undefined ? [] : caps);
+  if (block !== undefined) throw overBudget(block.cap, block.used, BigInt(attempt.microUsd ?? 0));
+}
+
+function firstReceipt(
+  core: Core,
+  attempt: Attempt,
+  { offer, facts, microUsd }: Choice,
+  payerSignature: string,
+  swap: Swapped | undefined,
+  timings: Readonly<Record<string, number>>,
+): Receipt {
+  const { id, url, method, at, network, mint, amount } = attempt;
+  return {
+    id,
+    url,
+    method,
+    at,
+    state: 'uncertain',
+    payment: { network, mint, amount, decimals: facts.decimals, payTo: offer.payTo, payer: core.config.signer.address, payerSignature },
+    ...(swap === undefined ? {} : { swap: swap.record }),
+    cost: { ...(microUsd === undefined ? {} : { usd: formatUsd(microUsd) }), networkFeeLamports: (swap?.feeLamports ?? 0n).toString() },
+    timings,
+  };
+}

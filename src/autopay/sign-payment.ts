@@ -1,0 +1,94 @@
+import { base58 } from '@scure/base';
+import { TransactionError } from '../errors.js';
+import type { SignedPayment } from '../journal/types.js';
+import { verifySignature } from '../solana/keys.js';
+import { assembleTransaction } from '../solana/transaction.js';
+import { buildExactPayment } from '../x402/exact.js';
+import { createPaymentId, encodePayment, offersPaymentId } from '../x402/payload.js';
+import { checkOwnPayment } from '../x402/self-check.js';
+import type { Choice } from './choose.js';
+import type { Core } from './core.js';
+
+const NONCE_BYTES = 16;
+const PAYMENT_ID_BYTES = 16;
+
+// A seller's blockhash may be younger than the pair that we hold: by less than this many blocks, because ours is seconds old.
+const SELLER_HASH_MARGIN = 20n;
+
+// The slot comes with a cached blockhash of a node at `confirmed`; a short fork may count a little differently.
+const SLOT_MARGIN = 64;
+
+/** Builds, checks and signs the payment for a choice. Nothing leaves. */
+export async function signPayment(
+  core: Core,
+  { terms, offer, facts }: Choice,
+  url: string,
+  signal: AbortSignal | undefined,
+): Promise<SignedPayment> {
+  const { signer, runtime } = core.config;
+  const own = await core.blockhashes.fresh({ signal });
+  const blockhash = offer.recentBlockhash ?? own.blockhash;
+  const lastValidBlockHeight = own.lastValidBlockHeight + (offer.recentBlockhash === undefined ? 0n : SELLER_HASH_MARGIN);
+  const built = {
+    offer,
+    payer: signer.address,
+    source: facts.source,
+    destination: facts.destination,
+    tokenProgram: facts.tokenProgram,
+    decimals: facts.decimals,
+    blockhash,
+    nonce: runtime.randomBytes(NONCE_BYTES),
+    price: nextPrice(core, blockhash),
+  };
+  const { message, memo } = buildExactPayment(built);
+  checkOwnPayment(message, built);
+  const signature = await askSigner(core, message, offer, url);
+  const transaction = assembleTransaction(message, new Map([[signer.address, signature]]));
+  const paymentId = offersPaymentId(terms) ? createPaymentId(runtime.randomBytes(PAYMENT_ID_BYTES)) : undefined;
+  const header = encodePayment({ paymentRequired: terms, offer, transaction, ...(paymentId === undefined ? {} : { paymentId }) });
+  return {
+    header,
+    payerSignature: base58.encode(signature),
+    source: facts.source,
+    ...(memo === undefined ? {} : { memo }),
+    slot: own.slot - SLOT_MARGIN,
+    blockhash,
+    lastValidBlockHeight: lastValidBlockHeight.toString(),
+  };
+}
+
+// Payments without a nonce of their own differ by their compute-unit price. The random start tells processes apart.
+const PRICE_SPREAD = 500;
+
+function nextPrice(core: Core, blockhash: string): bigint {
+  const { sequence } = core.wallet;
+  if (sequence.blockhash !== blockhash) {
+    const [high = 0, low = 0] = core.config.runtime.randomBytes(2);
+    sequence.blockhash = blockhash;
+    sequence.count = (high * 256 + low) % PRICE_SPREAD;
+  }
+  sequence.count += 1;
+  return BigInt(sequence.count);
+}
+
+async function askSigner(core: Core, message: Uint8Array, offer: Choice['offer'], url: string): Promise<Uint8Array> {
+  const { signer, network } = core.config;
+  const { mint, payTo } = offer;
+  let signature: Uint8Array | undefined;
+  try {
+    signature = await signer.signMessage(message, { kind: 'payment', network, mint, amount: offer.amount.toString(), payTo, url });
+  } catch (cause) {
+    throw new TransactionError('signing_failed', 'The signer refused or failed to sign the payment. Nothing was sent.', {
+      details: { address: signer.address },
+      cause,
+    });
+  }
+  if (verifySignature(message, signature, signer.address)) return signature;
+  throw new TransactionError(
+    'signing_failed',
+    'The signer returned a signature that does not fit the payment: it may have changed the message. Nothing was sent.',
+    {
+      details: { address: signer.address },
+    },
+  );
+}

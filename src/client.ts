@@ -1,0 +1,140 @@
+import { parseOptions, type ClientOptions, type Config } from './config.js';
+import type { ComposeTransport } from './autopay/core.js';
+import type { Engine, PayOptions, Payment, SwapResult } from './autopay/engine.js';
+import type { Plan } from './autopay/plan.js';
+import { ConfigError } from './errors.js';
+import { createEvents, type EventName, type Listener } from './events.js';
+import type { CapUse } from './policy/caps.js';
+import type { Receipt } from './receipt.js';
+import { captureCall } from './request.js';
+import type { Runtime } from './runtime.js';
+import type { SwapQuote, SwapRequest } from './swap/types.js';
+import type { TokenBalance, TransportOptions } from './transport.js';
+import { readPaymentRequired } from './x402/read.js';
+import type { PaymentRequired } from './x402/types.js';
+
+/** What `client.fetch` takes beyond `RequestInit`. */
+export interface PayingRequestInit extends RequestInit {
+  /** The same value for every retry of the same purchase, a new one for a new purchase. Also read from an `Idempotency-Key` header. */
+  readonly idempotencyKey?: string;
+}
+
+/** Which receipts to list. */
+export interface ReceiptFilter {
+  readonly state?: Receipt['state'];
+}
+
+/** A wallet that pays for calls. */
+export interface Client {
+  /** The paying wallet, base58. */
+  readonly address: string;
+  /**
+   * `fetch` that pays a 402 on the way and returns the answer to the paid request; anything else comes back as from plain fetch.
+   * The receipt is `receiptOf(response)`.
+   *
+   * Throws an `ExactChangeError` where a 402 could not be paid, or its outcome is not known; `funds` says what happened to the money.
+   *
+   * @example
+   * const response = await client.fetch('https://api.example.com/premium');
+   */
+  fetch(input: RequestInfo | URL, init?: PayingRequestInit): Promise<Response>;
+  /** Sends the call unpaid and says what paying for it would take. Nothing is signed or reserved. */
+  plan(input: RequestInfo | URL, init?: PayingRequestInit): Promise<Plan>;
+  /** Makes the payment for terms, for callers that do their own HTTP: the header to present. It counts as spent until the chain says that it never landed. */
+  pay(paymentRequired: PaymentRequired | Response, options?: PayOptions): Promise<Payment>;
+  /** Swaps without any payment, and waits for confirmation. Slippage, price impact and fee bounds apply; payment caps do not. */
+  swap(request: SwapRequest, options?: TransportOptions): Promise<SwapResult>;
+  /** Asks for a price. */
+  quote(request: SwapRequest, options?: TransportOptions): Promise<SwapQuote>;
+  /** Balances of some mints (addresses or pinned symbols), or of all that the wallet holds. */
+  balance(mint?: string | readonly string[], options?: TransportOptions): Promise<TokenBalance[]>;
+  /** The payment terms of a 402, its body left unread; undefined where it asks for no payment. */
+  parse(response: Response): Promise<PaymentRequired | undefined>;
+  /** Receipts in the journal, oldest first. */
+  receipts(filter?: ReceiptFilter): AsyncIterable<Receipt>;
+  /** Lets the chain decide what an earlier run left open; returns the receipts of what is decided now. */
+  resume(): Promise<Receipt[]>;
+  /** What is spent of each rolling cap. */
+  spent(): Promise<CapUse[]>;
+  /** Listens to one kind of event, or to all (`'*'`). Returns the way to stop. */
+  on<N extends EventName>(event: N | '*', listener: Listener<N>): () => void;
+  /** Does ahead what the first payment would do: loads code, checks the network, reads balances of pinned tokens. */
+  warm(): Promise<void>;
+  /** Ends background work. Open payments stay in the journal; a durable one lets a later client `resume()` them. */
+  close(): Promise<void>;
+}
+
+/** @internal Makes a client; `compose` supplies the transport where the options name none. */
+export function buildClient(options: ClientOptions, compose: ComposeTransport, runtime?: Runtime): Client {
+  const config = parseOptions(options, runtime);
+  const events = createEvents(config.runtime.now);
+  let loading: Promise<Engine> | undefined;
+  let closed = false;
+  // Everything heavy is behind this one import: a client that never meets a 402 never loads it.
+  const engine = (): Promise<Engine> => {
+    if (closed) return Promise.reject(new ConfigError('client_closed', 'This client is closed. Create a new one.', { details: {} }));
+    return (loading ??= import('./autopay/engine.js').then(({ createEngine }) => createEngine(config, events, compose)));
+  };
+  return {
+    address: config.signer.address,
+    fetch: (input, init) => payingFetch(config, engine, input, init),
+    async plan(input, init) {
+      const call = captureCall(config.fetch, input, init);
+      if (call === undefined) throw await refusedByFetch(config, input, init);
+      const unpaid = await call.sendUnpaid();
+      call.forget();
+      const terms = await readPaymentRequired(unpaid, { timeoutMs: config.timeouts.terms, signal: call.signal });
+      return (await engine()).plan(call, unpaid, terms);
+    },
+    pay: async (paymentRequired, payOptions) => (await engine()).pay(paymentRequired, payOptions ?? {}),
+    swap: async (request, swapOptions) => (await engine()).swap(request, swapOptions?.signal),
+    quote: async (request, quoteOptions) => (await engine()).quote(request, quoteOptions?.signal),
+    balance: async (mint, balanceOptions) => (await engine()).balance(mint, balanceOptions?.signal),
+    parse: (response) => readPaymentRequired(response, { timeoutMs: config.timeouts.terms }),
+    async *receipts(filter = {}) {
+      yield* (await engine()).receipts(filter);
+    },
+    resume: async () => (await engine()).resume(),
+    spent: async () => (await engine()).spent(),
+    on: (event, listener) => events.on(event, listener),
+    warm: async () => (await engine()).warm(),
+    async close() {
+      closed = true;
+      await loading?.then((loaded) => loaded.close());
+    },
+  };
+}
+
+async function payingFetch(
+  config: Config,
+  engine: () => Promise<Engine>,
+  input: RequestInfo | URL,
+  init: PayingRequestInit | undefined,
+): Promise<Response> {
+  const call = captureCall(config.fetch, input, init);
+  if (call === undefined) return config.fetch(input, init);
+  const keepsBody = (response: Response) => {
+    call.forget();
+    return response;
+  };
+  const unpaid = await call.sendUnpaid().catch((error: unknown) => {
+    call.forget();
+    throw error;
+  });
+  if (unpaid.status !== 402 || call.paysItself) return keepsBody(unpaid);
+  const terms = await readPaymentRequired(unpaid, { timeoutMs: config.timeouts.terms, signal: call.signal });
+  if (terms === undefined) return keepsBody(unpaid);
+  try {
+    return await (await engine()).purchase(call, unpaid, terms, init?.idempotencyKey ?? call.headers.get('idempotency-key') ?? undefined);
+  } finally {
+    call.forget();
+  }
+}
+
+/** The error that plain fetch gives for arguments it does not take. */
+async function refusedByFetch(config: Config, input: RequestInfo | URL, init: RequestInit | undefined): Promise<unknown> {
+  return config.fetch(input, init).then(
+    () => new TypeError('These arguments make no request.'),
+    (error: unknown) => error,
+  );
+}

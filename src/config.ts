@@ -1,0 +1,238 @@
+import type { Connection } from '@solana/web3.js';
+import { ConfigError } from './errors.js';
+import type { Journal } from './journal/types.js';
+import { SOLANA_MAINNET, pinnedMint, toNetwork } from './network.js';
+import { parsePolicy, type Policy, type PolicyOptions } from './policy/policy.js';
+import { systemRuntime, type Runtime } from './runtime.js';
+import { isAddress } from './solana/address.js';
+import { createKeySigner } from './solana/keys.js';
+import type { Signer } from './solana/signer.js';
+import type { Transport } from './transport.js';
+
+/** Deadlines in milliseconds. */
+export interface Timeouts {
+  /** One call of an RPC node; default 10000. */
+  readonly rpc?: number;
+  /** One call of Jupiter; default 10000. */
+  readonly jupiter?: number;
+  /** Reading the body of a 402; default 10000. */
+  readonly terms?: number;
+  /** The paid request, in which a facilitator settles; default 120000. */
+  readonly payment?: number;
+}
+
+/** Options of `createClient`. Wrong ones throw `ConfigError` at construction. */
+export interface ClientOptions {
+  /** The paying wallet: base58, the text of a JSON array, or bytes; a 64-byte keypair or a 32-byte seed. Never leaves this process. */
+  readonly walletSecretKey?: string | Uint8Array | readonly number[] | undefined;
+  /** Instead of a key: whatever signs for the wallet. */
+  readonly signer?: Signer | undefined;
+  /** Where quotes and swaps come from; default: Jupiter and the RPC node, in this process. */
+  readonly transport?: Transport | undefined;
+  /** RPC nodes: the first is primary, the others fail over. Default: the network's public node. */
+  readonly rpcUrl?: string | readonly string[] | undefined;
+  /** WebSocket address of the primary node; default: derived as web3.js does. */
+  readonly wsUrl?: string | undefined;
+  /** The caller's own web3.js connection instead of `rpcUrl`. */
+  readonly connection?: Connection | undefined;
+  /** Default `https://api.jup.ag`. */
+  readonly jupiterUrl?: string | undefined;
+  readonly jupiterApiKey?: string | undefined;
+  /** CAIP-2 id or name of the cluster; default Solana mainnet. */
+  readonly network?: string | undefined;
+  /** Swap a held token when the asked-for one is short; default false. */
+  readonly autoSwap?: boolean | undefined;
+  /** Mints or pinned symbols to swap from, in order; default: any held token. */
+  readonly swapFrom?: readonly string[] | undefined;
+  readonly policy?: PolicyOptions | undefined;
+  /** Default: one in memory for each wallet in the process. */
+  readonly journal?: Journal | undefined;
+  /** Milliseconds for which a repeated call of a spent purchase is answered `already_spent` instead of paying anew; default 60000. */
+  readonly retryWindow?: number | undefined;
+  /** What sends requests; default: the global fetch, looked up at each call. */
+  readonly fetch?: typeof globalThis.fetch | undefined;
+  readonly timeouts?: Timeouts | undefined;
+}
+
+/** Options of `local()`: those of `createClient` that need no wallet. */
+export type LocalOptions = Pick<ClientOptions, (typeof LOCAL_NAMES)[number]>;
+
+/** What the local transport works with. */
+export interface LocalSettings {
+  readonly rpcUrls: readonly string[];
+  readonly wsUrl: string | undefined;
+  readonly connection: Connection | undefined;
+  readonly jupiterUrl: string;
+  readonly jupiterApiKey: string | undefined;
+  readonly network: string;
+  readonly swapFrom: readonly string[] | undefined;
+  readonly policy: Policy;
+  readonly fetch: typeof globalThis.fetch;
+  readonly timeouts: Required<Timeouts>;
+  readonly runtime: Runtime;
+}
+
+/** Options, checked and complete. The key is not among them: only the signer is. */
+export interface Config extends LocalSettings {
+  readonly signer: Signer;
+  readonly transport: Transport | undefined;
+  readonly autoSwap: boolean;
+  readonly journal: Journal | undefined;
+  readonly retryWindow: number;
+}
+
+const PUBLIC_RPC: Readonly<Record<string, string>> = {
+  [SOLANA_MAINNET]: 'https://api.mainnet-beta.solana.com',
+};
+
+const LOCAL_NAMES = [
+  'rpcUrl',
+  'wsUrl',
+  'connection',
+  'jupiterUrl',
+  'jupiterApiKey',
+  'network',
+  'swapFrom',
+  'policy',
+  'fetch',
+  'timeouts',
+] as const;
+const CLIENT_NAMES: readonly (keyof ClientOptions)[] = [
+  ...LOCAL_NAMES,
+  'walletSecretKey',
+  'signer',
+  'transport',
+  'autoSwap',
+  'journal',
+  'retryWindow',
+];
+
+// jupiter.md 1.1: hosts that are gone, which old examples still name.
+const DEAD_JUPITER_HOSTS = ['lite-api.jup.ag', 'quote-api.jup.ag'];
+
+/** Checks options and fills in the defaults. Throws `ConfigError` (`invalid_option`, `invalid_key`), synchronously. */
+export function parseOptions(options: ClientOptions, runtime: Runtime = systemRuntime): Config {
+  refuseUnknown(options, CLIENT_NAMES);
+  return {
+    ...parseSettings(options, runtime),
+    signer: parseSigner(options),
+    transport: options.transport,
+    autoSwap: parseBoolean('autoSwap', options.autoSwap ?? false),
+    journal: options.journal,
+    retryWindow: parseMs('retryWindow', options.retryWindow ?? 60_000),
+  };
+}
+
+/** As {@link parseOptions}, for the transport alone. */
+export function parseLocalOptions(options: LocalOptions, runtime: Runtime = systemRuntime): LocalSettings {
+  refuseUnknown(options, LOCAL_NAMES);
+  return parseSettings(options, runtime);
+}
+
+/** A misspelt option, a cap above all, would silently be none. */
+function refuseUnknown(options: object, names: readonly string[]): void {
+  const unknown = Object.keys(options).find((name) => !names.includes(name));
+  if (unknown !== undefined) throw refuse(unknown, 'is not known. Check its spelling.');
+}
+
+function parseSettings(options: LocalOptions, runtime: Runtime): LocalSettings {
+  const network = toNetwork(options.network ?? SOLANA_MAINNET);
+  if (network === undefined) throw refuse('network', 'must be a Solana cluster such as "solana" or its CAIP-2 id.');
+  return {
+    rpcUrls: parseRpcUrls(options, network),
+    wsUrl: options.wsUrl === undefined ? undefined : parseUrl('wsUrl', options.wsUrl, ['ws:', 'wss:']),
+    connection: options.connection,
+    jupiterUrl: parseJupiterUrl(options.jupiterUrl ?? 'https://api.jup.ag'),
+    jupiterApiKey: parseApiKey(options.jupiterApiKey),
+    network,
+    swapFrom: options.swapFrom?.map((mint) => parseMint('swapFrom', mint, network)),
+    policy: parsePolicy(options.policy ?? {}, network),
+    fetch: options.fetch ?? ((...args) => globalThis.fetch(...args)),
+    timeouts: parseTimeouts(options.timeouts ?? {}),
+    runtime,
+  };
+}
+
+/** A mint's address from an address or pinned symbol. Throws `ConfigError` (`invalid_option`). */
+export function parseMint(option: string, mint: unknown, network: string): string {
+  if (typeof mint === 'string') {
+    const address = pinnedMint(network, mint)?.mint ?? mint;
+    if (isAddress(address)) return address;
+  }
+  throw refuse(option, 'must be a mint address or a pinned symbol such as "USDC".');
+}
+
+function refuse(option: string, rule: string): ConfigError {
+  return new ConfigError('invalid_option', `Option ${option} ${rule}`, { details: { option } });
+}
+
+function parseSigner({ walletSecretKey, signer }: ClientOptions): Signer {
+  if (signer !== undefined && walletSecretKey !== undefined) throw refuse('signer', 'and walletSecretKey exclude each other. Give one.');
+  if (signer !== undefined) {
+    if (!isAddress(signer.address) || typeof signer.signMessage !== 'function')
+      throw refuse('signer', 'must have an address and a signMessage function.');
+    return signer;
+  }
+  if (walletSecretKey === undefined || walletSecretKey === '')
+    throw refuse('walletSecretKey', 'is missing. Give the wallet key, or a signer.');
+  return createKeySigner(walletSecretKey);
+}
+
+function parseUrl(option: string, text: unknown, protocols: readonly string[]): string {
+  let url: URL | undefined;
+  try {
+    if (typeof text === 'string') url = new URL(text);
+  } catch {
+    // refused below: the text may hold a key of a provider, so neither it nor the parser's message is repeated
+  }
+  if (url === undefined || !protocols.includes(url.protocol))
+    throw refuse(option, `must be an address that starts with ${protocols.map((one) => `${one}//`).join(' or ')}.`);
+  return url.href;
+}
+
+function parseRpcUrls({ rpcUrl, connection }: LocalOptions, network: string): readonly string[] {
+  if (connection !== undefined) {
+    if (rpcUrl !== undefined) throw refuse('connection', 'and rpcUrl exclude each other. Give one.');
+    return [];
+  }
+  const given = rpcUrl ?? PUBLIC_RPC[network];
+  const urls = given === undefined ? [] : typeof given === 'string' ? [given] : given;
+  if (urls.length === 0) throw refuse('rpcUrl', 'must name at least one RPC node for this network.');
+  return urls.map((url) => parseUrl('rpcUrl', url, ['http:', 'https:']));
+}
+
+function parseJupiterUrl(text: string): string {
+  const url = new URL(parseUrl('jupiterUrl', text, ['http:', 'https:']));
+  if (DEAD_JUPITER_HOSTS.includes(url.hostname))
+    throw refuse('jupiterUrl', `names ${url.hostname}, which is gone. Use https://api.jup.ag.`);
+  return url.href.replace(/\/+$/, '');
+}
+
+function parseApiKey(key: unknown): string | undefined {
+  if (key !== undefined && typeof key !== 'string') throw refuse('jupiterApiKey', 'must be a string.');
+  // An empty key header is answered with 401, no header at all is served.
+  const trimmed = key?.trim();
+  return trimmed === '' ? undefined : trimmed;
+}
+
+function parseBoolean(option: string, value: unknown): boolean {
+  if (typeof value !== 'boolean') throw refuse(option, 'must be true or false.');
+  return value;
+}
+
+function parseMs(option: string, value: unknown): number {
+  if (typeof value !== 'number' || !Number.isFinite(value) || value < 0 || value > 2 ** 31 - 1)
+    throw refuse(option, 'must be milliseconds, from 0 to 2147483647.');
+  return value;
+}
+
+function parseTimeouts(timeouts: Timeouts): Required<Timeouts> {
+  const unknown = Object.keys(timeouts).find((name) => !['rpc', 'jupiter', 'terms', 'payment'].includes(name));
+  if (unknown !== undefined) throw refuse(`timeouts.${unknown}`, 'is not known. Check its spelling.');
+  return {
+    rpc: parseMs('timeouts.rpc', timeouts.rpc ?? 10_000),
+    jupiter: parseMs('timeouts.jupiter', timeouts.jupiter ?? 10_000),
+    terms: parseMs('timeouts.terms', timeouts.terms ?? 10_000),
+    payment: parseMs('timeouts.payment', timeouts.payment ?? 120_000),
+  };
+}

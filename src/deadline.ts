@@ -1,0 +1,37 @@
+/** A signal that follows the caller's and fires on its own when time is up. */
+export interface Deadline {
+  readonly signal: AbortSignal;
+  /** Whether it was time, not the caller, that ended it. */
+  readonly passed: boolean;
+  /** Stops the clock; the caller's signal is followed on. */
+  stop(): void;
+}
+
+/** Starts a deadline of `ms`. Old runtimes have no `AbortSignal.any`. */
+export function startDeadline(ms: number, caller: AbortSignal | undefined): Deadline {
+  const controller = new AbortController();
+  let passed = false;
+  const timer = setTimeout(() => {
+    passed = true;
+    // Node 16 has no global DOMException.
+    controller.abort(Object.assign(new Error('The deadline passed.'), { name: 'TimeoutError' }));
+  }, ms);
+  const follow = () => {
+    clearTimeout(timer);
+    controller.abort(caller?.reason);
+  };
+  if (caller?.aborted === true) follow();
+  else caller?.addEventListener('abort', follow, { once: true });
+  return {
+    signal: controller.signal,
+    get passed() {
+      return passed;
+    },
+    stop: () => clearTimeout(timer),
+  };
+}
+
+/** Rejects a step that the caller no longer wants. Node 16 has no `AbortSignal.prototype.throwIfAborted`. */
+export function throwIfAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted === true) throw signal.reason;
+}

@@ -1,0 +1,83 @@
+import { localOver } from '../adapters/local.js';
+import { buildClient, type Client } from './client.js';
+import type { ClientOptions } from './config.js';
+import { Interceptor, type InterceptorOptions } from './interceptor.js';
+
+/**
+ * Creates a client that pays for calls from one wallet. The global fetch is untouched, and nothing is sent before the first call.
+ *
+ * Throws `ConfigError` (`invalid_option`, `invalid_key`) at once where the options are wrong.
+ *
+ * @example
+ * const client = createClient({ walletSecretKey, autoSwap: true, policy: { maxPerPayment: '0.25', maxPerDay: '5.00' } });
+ * const response = await client.fetch('https://api.example.com/premium');
+ * console.log(receiptOf(response)?.payment.amount);
+ */
+export function createClient(options: ClientOptions): Client {
+  return buildClient(options, localOver);
+}
+
+/**
+ * Makes the global fetch pay. Constructing it takes effect at once; `restore()` or `using` undoes it, also when others have wrapped
+ * fetch since.
+ *
+ * Throws `ConfigError` (`invalid_option`, `invalid_key`) at once where the options are wrong.
+ *
+ * @example
+ * new HTTPInterceptor({ walletSecretKey, autoSwap: true });
+ * const response = await fetch('https://api.example.com/premium');
+ */
+export class HTTPInterceptor extends Interceptor {
+  constructor(options: InterceptorOptions) {
+    super(options, createClient);
+  }
+}
+
+export { local } from '../adapters/local.js';
+export { receiptOf, type Receipt } from './receipt.js';
+export { memoryJournal } from './journal/memory.js';
+export { parsePaymentRequired } from './x402/parse.js';
+export { formatUiAmount, parseAmount, parseUiAmount } from './amount.js';
+export { pinnedMints, SOLANA_DEVNET, SOLANA_MAINNET, SOLANA_TESTNET, toNetwork, WSOL_MINT, type PinnedMint } from './network.js';
+export {
+  ConfigError,
+  errorCodes,
+  ExactChangeError,
+  FundsError,
+  isExactChangeError,
+  PolicyError,
+  ProtocolError,
+  QuoteError,
+  SettlementError,
+  TransactionError,
+  TransportError,
+  type ErrorCode,
+  type ErrorDetails,
+  type Funds,
+  type Moved,
+  type OfferRefusal,
+  type Retry,
+} from './errors.js';
+export type { Client, PayingRequestInit, ReceiptFilter } from './client.js';
+export type { ClientOptions, LocalOptions, Timeouts } from './config.js';
+export type { InterceptorOptions } from './interceptor.js';
+export type { Payment, PayOptions, SwapResult } from './autopay/engine.js';
+export type { Plan } from './autopay/plan.js';
+export type { ClientEvent, EventDetails, EventName, Listener } from './events.js';
+export type { Attempt, AttemptFilter, AttemptState, CapBlock, Journal, SignedPayment, SignedSwap } from './journal/types.js';
+export type { Cap, CapUse } from './policy/caps.js';
+export type { PolicyOptions } from './policy/policy.js';
+export type { Signer, SigningIntent } from './solana/signer.js';
+export type { Address } from './solana/types.js';
+export type { SwapMode, SwapQuote, SwapRequest, SwapTransaction } from './swap/types.js';
+export type {
+  AutoPayRequest,
+  ParsedOffer,
+  ParsedPayment,
+  PaymentResponseParts,
+  PaymentResult,
+  TokenBalance,
+  Transport,
+  TransportOptions,
+} from './transport.js';
+export type { JsonObject, JsonValue, PaymentRequired, PaymentRequirements, Settlement, X402Version } from './x402/types.js';

@@ -1,0 +1,64 @@
+import type { Client } from './client.js';
+import type { ClientOptions } from './config.js';
+
+/** Options of {@link HTTPInterceptor}: those of `createClient`, and when to take effect. */
+export interface InterceptorOptions extends ClientOptions {
+  /** False: wait for `install()`. Default true. */
+  readonly install?: boolean | undefined;
+}
+
+type Fetch = typeof globalThis.fetch;
+
+/** How a wrapper of ours on the global fetch is told from others', across copies of the package. */
+const WRAPPED: unique symbol = Symbol.for('exact-change.wrapped');
+
+interface Wrapper extends Fetch {
+  /** The fetch below, once this wrapper has stepped aside; undefined while it works. */
+  readonly [WRAPPED]: () => Fetch | undefined;
+}
+
+/** @internal The interceptor over any way to make a client; the public class is made of it. */
+export abstract class Interceptor {
+  /** The client that pays. */
+  readonly client: Client;
+  /** The paying fetch itself, whether installed or not. */
+  readonly fetch: Fetch;
+  // What was global when this was made or last installed: where requests go out, unless the options name a fetch.
+  #below: Fetch = globalThis.fetch;
+  #installed: { readonly wrapper: Wrapper; stop(): void } | undefined;
+
+  protected constructor(options: InterceptorOptions, create: (options: ClientOptions) => Client) {
+    const { install = true, ...rest } = options;
+    this.client = create({ ...rest, fetch: rest.fetch ?? ((...args) => this.#below(...args)) });
+    this.fetch = (input, init) => this.client.fetch(input, init);
+    if (install) this.install();
+  }
+
+  /** Makes the global fetch pay. Does nothing where it does already. */
+  install(): void {
+    if (this.#installed !== undefined) return;
+    const below = globalThis.fetch;
+    let active = true;
+    const fetch: Fetch = (input, init) => (active ? this.client.fetch(input, init) : below(input, init));
+    const wrapper = Object.assign(fetch, { [WRAPPED]: () => (active ? undefined : below) });
+    this.#below = below;
+    this.#installed = { wrapper, stop: () => (active = false) };
+    globalThis.fetch = wrapper;
+  }
+
+  /** Undoes `install()`. Where others have wrapped fetch since, their wrapper stays, and ours below it only passes calls on. */
+  restore(): void {
+    this.#installed?.stop();
+    this.#installed = undefined;
+    // Wrappers of ours that stepped aside earlier, while another lay over them, go with it.
+    for (let below = belowOf(globalThis.fetch); below !== undefined; below = belowOf(below)) globalThis.fetch = below;
+  }
+
+  [Symbol.dispose](): void {
+    this.restore();
+  }
+}
+
+function belowOf(fetch: Fetch): Fetch | undefined {
+  return WRAPPED in fetch && typeof fetch[WRAPPED] === 'function' ? fetch[WRAPPED]() : undefined;
+}
