@@ -4,6 +4,7 @@ import type { Fault } from '../types.js';
 export interface ServiceControls {
   /** Injects a fault; a later one at the same endpoint replaces it. The most exact endpoint wins. */
   fault(endpoint: string, fault: Fault): void;
+  /** Ends all faults and all latency. */
   clearFaults(): void;
   /** Holds every answer of an endpoint back by so many milliseconds; 0 undoes it. */
   setLatency(milliseconds: number, endpoint?: string): void;
@@ -24,6 +25,7 @@ export class FaultBoard implements ServiceControls {
 
   clearFaults(): void {
     this.#faults.clear();
+    this.#latency.clear();
   }
 
   setLatency(milliseconds: number, endpoint = '*'): void {

@@ -1,0 +1,163 @@
+import { AccountRole, getAddressEncoder, getProgramDerivedAddress, isAddress, type Address, type Instruction } from '@solana/kit';
+import { ASSOCIATED_TOKEN_PROGRAM, mintAt, SANDBOX_MINTS, TOKEN_PROGRAM } from '../../mints.js';
+import type { Chain, SandboxMint } from '../../types.js';
+import { exactOutRouteV2, routeV2, sharedAccountsExactOutRouteV2, sharedAccountsRouteV2 } from '../../venue/venue.mjs';
+import type { SwapMode } from './markets.js';
+import { SYSTEM_PROGRAM, type Pools } from './pools.js';
+import { badBody, notTradable, Refusal } from './problems.js';
+
+/** An id of shared accounts whose vaults are those of the pool authority. */
+const SHARED_ID = 8;
+
+/** A quote as it comes back from a client, whoever wrote it: the instruction holds what it says. */
+export interface Quoted {
+  readonly inputMint: string;
+  readonly outputMint: string;
+  readonly inAmount: bigint;
+  readonly outAmount: bigint;
+  readonly otherAmountThreshold: bigint;
+  readonly swapMode: SwapMode;
+  readonly slippageBps: number;
+  readonly platformFeeBps: number;
+}
+
+export interface SwapIntent {
+  readonly user: string;
+  readonly quoted: Quoted;
+  readonly wrapAndUnwrapSol: boolean;
+  readonly useSharedAccounts: boolean;
+  /** True: account creations always; false: only where the account is missing. */
+  readonly alwaysCreate: boolean;
+  readonly destinationTokenAccount: string | undefined;
+}
+
+/** The parts of a swap transaction, in their order. */
+export interface SwapParts {
+  readonly setup: readonly Instruction[];
+  readonly swap: Instruction;
+  readonly cleanup: Instruction | undefined;
+}
+
+/** Composes what Jupiter composes: account creations and SOL wrapping, the swap, SOL unwrapping. */
+export async function swapParts(intent: SwapIntent, chain: Chain, pools: Pools): Promise<SwapParts> {
+  const { quoted } = intent;
+  const user = key(intent.user, 'userPublicKey');
+  const input = known(quoted.inputMint);
+  const output = known(quoted.outputMint);
+  const source = await tokenAccount(user, input);
+  const own = await tokenAccount(user, output);
+  const override =
+    intent.destinationTokenAccount === undefined ? undefined : key(intent.destinationTokenAccount, 'destinationTokenAccount');
+  const setup: Instruction[] = [];
+  const create = (account: Address, mint: SandboxMint): void => {
+    if (intent.alwaysCreate || chain.account(account) === undefined) setup.push(createAccount(user, account, mint));
+  };
+
+  const wraps = intent.wrapAndUnwrapSol && input === SANDBOX_MINTS.SOL;
+  const unwraps = intent.wrapAndUnwrapSol && output === SANDBOX_MINTS.SOL && override === undefined;
+  if (wraps) {
+    create(source, input);
+    const most = quoted.swapMode === 'ExactIn' ? quoted.inAmount : quoted.otherAmountThreshold;
+    setup.push(transferLamports(user, source, most), syncNative(source));
+  }
+  if (override === undefined) create(own, output);
+
+  const vaultIn = pools.vaults.get(input.address);
+  const vaultOut = pools.vaults.get(output.address);
+  if (vaultIn === undefined || vaultOut === undefined) throw new Refusal('MARKET_NOT_FOUND', 'Market not found');
+  const accounts = {
+    user,
+    source,
+    destination: override ?? own,
+    override,
+    sourceMint: input.address,
+    destinationMint: output.address,
+    sourceProgram: input.tokenProgram,
+    destinationProgram: output.tokenProgram,
+    vaultIn,
+    vaultOut,
+    config: pools.config,
+    extra: pools.extra,
+    slippageBps: quoted.slippageBps,
+    platformFeeBps: quoted.platformFeeBps,
+    routePlan: routePlan(),
+    id: SHARED_ID,
+  };
+  const exactIn = { ...accounts, inAmount: quoted.inAmount, quotedOutAmount: quoted.outAmount };
+  const exactOut = { ...accounts, outAmount: quoted.outAmount, quotedInAmount: quoted.inAmount };
+  const swap =
+    quoted.swapMode === 'ExactIn'
+      ? (intent.useSharedAccounts ? sharedAccountsRouteV2 : routeV2)(exactIn)
+      : (intent.useSharedAccounts ? sharedAccountsExactOutRouteV2 : exactOutRouteV2)(exactOut);
+  return { setup, swap, cleanup: wraps || unwraps ? closeAccount(user, wraps ? source : own) : undefined };
+}
+
+/** An address in a request body, or a refusal. */
+export function key(value: unknown, name: string): Address {
+  if (typeof value !== 'string' || !isAddress(value)) throw badBody(`${name} is no base58 key`);
+  return value;
+}
+
+function known(mint: string): SandboxMint {
+  const found = mintAt(mint);
+  if (found === undefined) throw notTradable(mint);
+  return found;
+}
+
+async function tokenAccount(owner: Address, mint: SandboxMint): Promise<Address> {
+  const encoder = getAddressEncoder();
+  const seeds = [encoder.encode(owner), encoder.encode(mint.tokenProgram), encoder.encode(mint.address)];
+  return (await getProgramDerivedAddress({ programAddress: ASSOCIATED_TOKEN_PROGRAM, seeds }))[0];
+}
+
+/** CreateIdempotent, paid by the owner. */
+function createAccount(owner: Address, account: Address, mint: SandboxMint): Instruction {
+  return {
+    programAddress: ASSOCIATED_TOKEN_PROGRAM,
+    accounts: [
+      { address: owner, role: AccountRole.WRITABLE_SIGNER },
+      { address: account, role: AccountRole.WRITABLE },
+      { address: owner, role: AccountRole.READONLY },
+      { address: mint.address, role: AccountRole.READONLY },
+      { address: SYSTEM_PROGRAM, role: AccountRole.READONLY },
+      { address: mint.tokenProgram, role: AccountRole.READONLY },
+    ],
+    data: new Uint8Array([1]),
+  };
+}
+
+function transferLamports(from: Address, to: Address, lamports: bigint): Instruction {
+  const data = new Uint8Array(12);
+  const view = new DataView(data.buffer);
+  view.setUint32(0, 2, true);
+  view.setBigUint64(4, lamports, true);
+  return {
+    programAddress: SYSTEM_PROGRAM,
+    accounts: [
+      { address: from, role: AccountRole.WRITABLE_SIGNER },
+      { address: to, role: AccountRole.WRITABLE },
+    ],
+    data,
+  };
+}
+
+function syncNative(account: Address): Instruction {
+  return { programAddress: TOKEN_PROGRAM, accounts: [{ address: account, role: AccountRole.WRITABLE }], data: new Uint8Array([17]) };
+}
+
+function closeAccount(owner: Address, account: Address): Instruction {
+  return {
+    programAddress: TOKEN_PROGRAM,
+    accounts: [
+      { address: account, role: AccountRole.WRITABLE },
+      { address: owner, role: AccountRole.WRITABLE },
+      { address: owner, role: AccountRole.READONLY_SIGNER },
+    ],
+    data: new Uint8Array([9]),
+  };
+}
+
+/** One step over the whole amount: u32 count, then a step of V2's layout (swap kind, u16 bps, input and output index). */
+function routePlan(): Uint8Array {
+  return new Uint8Array([1, 0, 0, 0, 0, 0x10, 0x27, 0, 1]);
+}

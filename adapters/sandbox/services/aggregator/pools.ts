@@ -1,0 +1,79 @@
+import { address, getAddressEncoder, getProgramDerivedAddress, type AccountMeta, type Address } from '@solana/kit';
+import { ASSOCIATED_TOKEN_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../mints.js';
+import type { Chain } from '../../types.js';
+import { configData, EVENT_AUTHORITY, POOL_AUTHORITY, VENUE, type VenueConfig } from '../../venue/venue.mjs';
+import { MINTS } from './markets.js';
+
+export const SYSTEM_PROGRAM = address('11111111111111111111111111111111');
+export const COMPUTE_BUDGET_PROGRAM = address('ComputeBudget111111111111111111111111111111');
+const LOOKUP_TABLE_PROGRAM = address('AddressLookupTab1e1111111111111111111111111');
+/** Base units that each vault holds: more than any swap of the sandbox pays out. */
+const VAULT = 10n ** 16n;
+
+/** What the venue does to swaps. `extra`: accounts that its hostile modes need; each swap instruction then carries them. */
+export interface VenueBehaviour extends VenueConfig {
+  readonly extra?: readonly (Address | AccountMeta)[];
+}
+
+/** The pools of the venue as they lie on the chain. */
+export interface Pools {
+  readonly config: Address;
+  /** Vault of a mint: the one that takes in, and the one that pays out. */
+  readonly vaults: ReadonlyMap<string, Address>;
+  /** Contents by address of the lookup tables that swaps use. */
+  readonly lookupTables: Readonly<Record<Address, Address[]>>;
+  /** Extra accounts of every swap instruction, as {@link setBehaviour} last said. */
+  readonly extra: readonly (Address | AccountMeta)[];
+  setBehaviour(behaviour: VenueBehaviour): void;
+}
+
+/** Writes the vaults, the config account and the lookup tables of the venue onto the chain. */
+export async function seedPools(chain: Chain): Promise<Pools> {
+  const config = await derived(VENUE, 'config');
+  let extra: readonly (Address | AccountMeta)[] = [];
+  const setBehaviour = (behaviour: VenueBehaviour): void => {
+    const { extra: accounts = [], ...rest } = behaviour;
+    extra = accounts;
+    write(chain, config, VENUE, configData(rest));
+  };
+  setBehaviour({});
+
+  const vaults = new Map<string, Address>();
+  for (const mint of MINTS) vaults.set(mint.address, await chain.fundToken(POOL_AUTHORITY, mint, VAULT));
+
+  const programs = [TOKEN_PROGRAM, TOKEN_2022_PROGRAM, ASSOCIATED_TOKEN_PROGRAM, SYSTEM_PROGRAM, EVENT_AUTHORITY, VENUE];
+  const tables: readonly (readonly [Address, Address[]])[] = [
+    [await derived(LOOKUP_TABLE_PROGRAM, 'common'), [...programs, ...MINTS.map((mint) => mint.address)]],
+    [await derived(LOOKUP_TABLE_PROGRAM, 'pools'), [POOL_AUTHORITY, config, ...vaults.values()]],
+  ];
+  for (const [table, addresses] of tables) write(chain, table, LOOKUP_TABLE_PROGRAM, lookupTableData(addresses));
+
+  return {
+    config,
+    vaults,
+    lookupTables: Object.fromEntries(tables),
+    get extra() {
+      return extra;
+    },
+    setBehaviour,
+  };
+}
+
+async function derived(programAddress: Address, name: string): Promise<Address> {
+  return (await getProgramDerivedAddress({ programAddress, seeds: [name] }))[0];
+}
+
+function write(chain: Chain, at: Address, owner: Address, data: Uint8Array): void {
+  chain.setAccount(at, { lamports: 6960n * BigInt(128 + data.length), data, owner, executable: false });
+}
+
+/** A lookup table that is active, frozen, and was last extended at slot 0: header of 56 bytes, then the addresses. */
+function lookupTableData(addresses: readonly Address[]): Uint8Array {
+  const data = new Uint8Array(56 + 32 * addresses.length);
+  const view = new DataView(data.buffer);
+  view.setUint32(0, 1, true);
+  view.setBigUint64(4, (1n << 64n) - 1n, true);
+  const encoder = getAddressEncoder();
+  addresses.forEach((one, index) => data.set(encoder.encode(one), 56 + 32 * index));
+  return data;
+}

@@ -1,0 +1,85 @@
+import { isAddress } from '@solana/kit';
+import { SANDBOX_MINTS } from '../mints.js';
+import { startNode } from '../node/index.js';
+import type { Sandbox, SandboxOptions, SandboxWallet } from '../index.js';
+import { startAggregator } from './aggregator/index.js';
+import { MINTS, type MintSymbol } from './aggregator/markets.js';
+import { startApi } from './api/index.js';
+import { startFacilitator } from './facilitator.js';
+import { baseUnits, KeyRing } from './wallets.js';
+
+/** Lamports of the facilitator's key: enough for millions of payments. */
+const FEE_BUDGET = 100_000_000_000n;
+
+/** Starts everything, and stops what had started where one part fails. */
+export async function start(options: SandboxOptions): Promise<Sandbox> {
+  const started: (() => Promise<void>)[] = [];
+  const close = async (): Promise<void> => {
+    for (const stop of started.splice(0).reverse()) await stop();
+  };
+  try {
+    return await assemble(options, started, close);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function assemble(options: SandboxOptions, started: (() => Promise<void>)[], close: () => Promise<void>): Promise<Sandbox> {
+  const { seed, ...nodeOptions } = options;
+  const keys = new KeyRing(seed);
+  const node = await startNode(nodeOptions);
+  started.push(() => node.close());
+  const { chain } = node;
+
+  const [feePayer, merchant, newcomer] = await Promise.all([keys.next('facilitator'), keys.next('merchant'), keys.next('newcomer')]);
+  chain.fundSol(feePayer.signer.address, FEE_BUDGET);
+  for (const mint of MINTS) await chain.fundToken(merchant.signer.address, mint, 0n);
+
+  const aggregator = await startAggregator({ chain, rpcUrl: node.url });
+  started.push(() => aggregator.close());
+  const facilitator = await startFacilitator({ rpcUrl: node.url, feePayer: feePayer.signer });
+  started.push(() => facilitator.close());
+  const api = await startApi({
+    facilitatorUrl: facilitator.url,
+    rpcUrl: node.url,
+    merchant: merchant.signer.address,
+    newcomer: newcomer.signer.address,
+    mints: MINTS,
+  });
+  started.push(() => api.close());
+
+  const createWallet = async (funds: Partial<Record<MintSymbol, string>> = {}): Promise<SandboxWallet> => {
+    const { signer, secretKey } = await keys.next('wallet');
+    for (const mint of MINTS) {
+      const uiAmount = funds[mint.symbol];
+      if (uiAmount === undefined) continue;
+      const amount = baseUnits(uiAmount, mint.decimals);
+      if (mint.symbol === 'SOL') chain.fundSol(signer.address, amount);
+      else await chain.fundToken(signer.address, mint, amount);
+    }
+    return { secretKey, address: signer.address };
+  };
+  const balance = async (owner: string, symbol: MintSymbol): Promise<bigint> => {
+    if (!isAddress(owner)) throw new TypeError('The owner is no base58 address.');
+    return symbol === 'SOL' ? (chain.account(owner)?.lamports ?? 0n) : chain.tokenBalance(owner, SANDBOX_MINTS[symbol]);
+  };
+
+  return {
+    rpcUrl: node.url,
+    wsUrl: node.wsUrl,
+    jupiterUrl: aggregator.url,
+    apiUrl: api.url,
+    facilitatorUrl: facilitator.url,
+    merchant: merchant.signer.address,
+    feePayer: feePayer.signer.address,
+    mints: SANDBOX_MINTS,
+    routes: api.routes,
+    chain,
+    createWallet,
+    balance,
+    controls: { node: node.controls, aggregator: aggregator.controls, facilitator: facilitator.controls, api: api.controls },
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
