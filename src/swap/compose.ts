@@ -39,6 +39,8 @@ export interface ComposedSwap {
   /** The serialized v0 message: what the wallet signs. */
   readonly message: Uint8Array;
   readonly plan: SwapPlan;
+  /** Position of the first guard instruction. */
+  readonly guardFrom: number;
 }
 
 /**
@@ -49,7 +51,7 @@ export function composeSwap(parts: SwapParts): ComposedSwap {
   const { expected, facts, compute } = parts;
   const { wallet } = expected;
   const plan = planSwap(expected, facts, compute, parts.keepWrapped);
-  const instructions = [
+  const body = [
     ...computeInstructions(compute),
     ...(plan.createSource ? [createOwn(wallet, facts.source)] : []),
     ...(plan.createOutput ? [createOwn(wallet, facts.output)] : []),
@@ -57,10 +59,11 @@ export function composeSwap(parts: SwapParts): ComposedSwap {
     parts.instruction,
     ...(plan.closeSource ? [closeOwn(wallet, facts.source)] : []),
     ...(plan.closeOutput ? [closeOwn(wallet, facts.output)] : []),
-    ...guard(plan.floors),
   ];
+  const instructions = [...body, ...guard(plan.floors)];
   const { blockhash, lookupTables } = parts;
-  return { instructions, message: compileMessage({ feePayer: wallet, instructions, blockhash, lookupTables }), plan };
+  const message = compileMessage({ feePayer: wallet, instructions, blockhash, lookupTables });
+  return { instructions, message, plan, guardFrom: body.length };
 }
 
 export function computeInstructions({ unitLimit, unitPrice }: ComputeBudget): Instruction[] {

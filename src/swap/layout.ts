@@ -97,10 +97,7 @@ export function decodeSwap(instruction: Instruction): SwapCall | undefined {
   };
 }
 
-type Numbers = Pick<
-  SwapCall,
-  'inAmount' | 'outAmount' | 'maxIn' | 'minOut' | 'slippageBps' | 'platformFeeBps' | 'positiveSlippageBps'
->;
+type Numbers = Pick<SwapCall, 'inAmount' | 'outAmount' | 'maxIn' | 'minOut' | 'slippageBps' | 'platformFeeBps' | 'positiveSlippageBps'>;
 
 function readNumbers(form: SwapForm, data: Uint8Array): Numbers {
   const view = new DataView(data.buffer, data.byteOffset + form.amounts, NUMBERS_BYTES);

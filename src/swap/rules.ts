@@ -77,7 +77,11 @@ export const swapRules: readonly Rule<SwapSubject>[] = [
   },
   onCall('swap_user', 'it swaps for another wallet', (call, { expected }) => call.user === expected.wallet),
   onCall('swap_source', "it takes from another account than the wallet's own", (call, { source }) => call.source === source),
-  onCall('swap_destination', "it pays into another account than the wallet's own", (call, { destination }) => call.destination === destination),
+  onCall(
+    'swap_destination',
+    "it pays into another account than the wallet's own",
+    (call, { destination }) => call.destination === destination,
+  ),
   onCall(
     'swap_destination_override',
     'it diverts the output to an extra account',
@@ -85,7 +89,11 @@ export const swapRules: readonly Rule<SwapSubject>[] = [
   ),
   onCall('swap_input_mint', 'it sells another token', (call, { expected }) => call.sourceMint === expected.inputMint),
   onCall('swap_output_mint', 'it buys another token', (call, { expected }) => call.destinationMint === expected.outputMint),
-  onCall('swap_input_program', 'it names another token program for the input', (call, { expected }) => call.sourceProgram === expected.inputProgram),
+  onCall(
+    'swap_input_program',
+    'it names another token program for the input',
+    (call, { expected }) => call.sourceProgram === expected.inputProgram,
+  ),
   onCall(
     'swap_output_program',
     'it names another token program for the output',

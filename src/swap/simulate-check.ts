@@ -77,7 +77,10 @@ function failed({ error, logs }: Simulation, guardFrom: number): Error {
   const text = error ?? '';
   const index = /InstructionError\D*(\d+)/.exec(text)?.[1];
   if (index !== undefined && Number(index) >= guardFrom) {
-    return refusal({ id: 'guard', refuses: 'the guard at its end stopped it: it takes more than agreed, or changes who controls an account' });
+    return refusal({
+      id: 'guard',
+      refuses: 'the guard at its end stopped it: it takes more than agreed, or changes who controls an account',
+    });
   }
   const reason = programErrorName(logs) ?? cleanText(text);
   return new TransactionError('simulation_failed', `The swap fails in simulation (${reason}), so it was not signed. Quote again.`, {

@@ -1,0 +1,94 @@
+import type { RequestLimiter } from '../http.js';
+import type { Runtime } from '../runtime.js';
+
+const WINDOW_MS = 60_000;
+const MAX_PAUSE_MS = 60_000;
+
+/** Requests in any 60 seconds, of which some may leave at once. */
+export interface Rate {
+  readonly perWindow: number;
+  readonly burst: number;
+}
+
+// jupiter.md 1.3: 0.5 requests a second without a key, 1 on the smallest plan with one.
+const KEYLESS: Rate = { perWindow: 30, burst: 5 };
+const WITH_KEY: Rate = { perWindow: 60, burst: 10 };
+
+/** The limiter for a Jupiter address: a window for api.jup.ag itself; undefined for any other, which its own 429s slow down. */
+export function jupiterLimiter(baseUrl: string, apiKey: string | undefined, runtime: Runtime): RequestLimiter | undefined {
+  if (new URL(baseUrl).hostname !== 'api.jup.ag') return undefined;
+  const keyed = (apiKey?.trim() ?? '') !== '';
+  return createLimiter(keyed ? WITH_KEY : KEYLESS, runtime, keyed);
+}
+
+/**
+ * A sliding window of 60 seconds: `burst` requests may leave at once, then one for each `60 s / perWindow`, and never more than
+ * `perWindow` in any window. Who asks first leaves first. With `learns`, the limit of a larger plan is read from the answers.
+ */
+export function createLimiter(initial: Rate, runtime: Runtime, learns: boolean): RequestLimiter {
+  let rate = initial;
+  let sent: number[] = [];
+  let pausedUntil = 0;
+  let last: Promise<void> = Promise.resolve();
+
+  const msUntilFree = (): number => {
+    const now = runtime.now();
+    sent = sent.filter((at) => at > now - WINDOW_MS);
+    return Math.max(0, pausedUntil - now, windowWait(sent, rate, now), bucketWait(sent, rate, now));
+  };
+
+  const admit = async (signal: AbortSignal | undefined): Promise<void> => {
+    for (let ms = msUntilFree(); ms > 0; ms = msUntilFree()) await runtime.sleep(ms, signal);
+    if (signal?.aborted === true) throw signal.reason;
+    sent.push(runtime.now());
+  };
+
+  return {
+    take(signal) {
+      const turn = last.then(() => admit(signal));
+      // One that gave up leaves its place to the next.
+      last = turn.catch(() => undefined);
+      return untilAborted(turn, signal);
+    },
+    observe(status, headers) {
+      const remaining = count(headers.get('x-ratelimit-remaining'));
+      const current = count(headers.get('x-ratelimit-current'));
+      const reset = count(headers.get('x-ratelimit-reset'));
+      if (learns && remaining !== undefined && current !== undefined) {
+        const perWindow = remaining + current;
+        if (perWindow > 0 && perWindow <= 100_000) rate = { perWindow, burst: Math.max(5, Math.floor(perWindow / 6)) };
+      }
+      if (reset !== undefined && (status === 429 || (remaining !== undefined && remaining <= 0))) {
+        pausedUntil = Math.min(reset * 1000, runtime.now() + MAX_PAUSE_MS);
+      }
+    },
+  };
+}
+
+function windowWait(sent: readonly number[], { perWindow }: Rate, now: number): number {
+  const oldest = sent[sent.length - perWindow];
+  return oldest === undefined ? 0 : oldest + WINDOW_MS - now;
+}
+
+/** A bucket of `burst` that fills at the window's rate, worked out from what was sent. */
+function bucketWait(sent: readonly number[], { perWindow, burst }: Rate, now: number): number {
+  const each = WINDOW_MS / perWindow;
+  // When the bucket would be full again if nothing else were sent.
+  const full = sent.reduce((until, at) => Math.max(until, at) + each, 0);
+  return Math.max(0, full - now - (burst - 1) * each);
+}
+
+function count(text: string | null): number | undefined {
+  return text !== null && /^-?[0-9]{1,12}$/.test(text.trim()) ? Number(text) : undefined;
+}
+
+/** Rejects as soon as the signal fires, wherever in the queue the waiter stands. */
+function untilAborted(turn: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
+  if (signal === undefined) return turn;
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason);
+    if (signal.aborted) stop();
+    signal.addEventListener('abort', stop, { once: true });
+    turn.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
+  });
+}

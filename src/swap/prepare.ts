@@ -1,0 +1,199 @@
+import type { Runtime } from '../runtime.js';
+import { estimateComputeUnitPrice } from '../solana/fees.js';
+import type { CallOptions, Rpc } from '../solana/rpc.js';
+import type { Signer } from '../solana/signer.js';
+import { fetchLookupTables } from '../solana/tables.js';
+import type { Address, Instruction } from '../solana/types.js';
+import { type ComputeBudget, type LamportBudget, priorityFee, requiredLamports } from './budget.js';
+import { composeSwap } from './compose.js';
+import { checkExposure, foreignWritable } from './exposure.js';
+import { type BlockhashSource, type Finished, type SwapLimits, finish } from './finish.js';
+import { checkSwap } from './firewall.js';
+import { type ReservedAmounts, type SwapFacts, nothingReserved } from './plan.js';
+import { type Leg, accountBytes, readWallet } from './read-facts.js';
+import type { SwapExpectation } from './rules.js';
+import { signMessage } from './sign.js';
+import type { SwapBuild, SwapQuote } from './types.js';
+
+export interface SwapDeps {
+  readonly rpc: Rpc;
+  readonly signer: Signer;
+  readonly runtime: Runtime;
+  readonly blockhashes: BlockhashSource;
+  /** CAIP-2. */
+  readonly network: string;
+  readonly limits: SwapLimits;
+}
+
+/** What a swap may take and must bring; amounts in base units. */
+export interface SwapBounds {
+  readonly inputMint: Address;
+  readonly outputMint: Address;
+  readonly maxIn: bigint;
+  readonly minOut: bigint;
+  readonly slippageBps: number;
+}
+
+export interface SwapOrder {
+  readonly bounds: SwapBounds;
+  readonly build: (signal?: AbortSignal) => Promise<SwapBuild>;
+  /** The output is wrapped SOL, and wanted as such: a payment is made in it. */
+  readonly keepWrapped?: boolean | undefined;
+  /** What others of our transactions may still take; read before and after the chain is. */
+  readonly reserved?: (() => ReservedAmounts | Promise<ReservedAmounts>) | undefined;
+  /** The chain is read at this slot or later. */
+  readonly minContextSlot?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** What a prepared transaction will do at most, and cost. Amounts in base units or lamports. */
+export interface SwapOutlook extends SwapBounds {
+  /** The wallet's own token accounts. */
+  readonly source: Address;
+  readonly output: Address;
+  /** Base units that the output account held before. */
+  readonly outputBefore: bigint;
+  readonly networkFeeLamports: bigint;
+  readonly priorityFeeLamports: bigint;
+  /** Rent of accounts that stay. */
+  readonly rentLamports: bigint;
+  /** SOL that the wallet must have for it to run, the wallet's own minimum included. */
+  readonly requiredLamports: bigint;
+}
+
+export interface PreparedSwap {
+  /** The serialized v0 message, unsigned. */
+  readonly message: Uint8Array;
+  readonly blockhash: string;
+  readonly lastValidBlockHeight: bigint;
+  readonly compute: ComputeBudget;
+  readonly expected: SwapOutlook;
+}
+
+export interface SignedSwap {
+  /** Signed wire bytes. Nothing has been sent. */
+  readonly bytes: Uint8Array;
+  /** Base58. */
+  readonly signature: string;
+  readonly lastValidBlockHeight: bigint;
+  readonly expected: SwapOutlook;
+}
+
+/** The bounds that a quote promises. */
+export function boundsOf(quote: SwapQuote): SwapBounds {
+  const { inputMint, outputMint, slippageBps } = quote;
+  return { inputMint, outputMint, slippageBps, maxIn: BigInt(quote.maxInAmount), minOut: BigInt(quote.minOutAmount) };
+}
+
+/**
+ * Builds, checks, composes and simulates a swap without signing it. Throws what the provider throws, `unsafe_swap`, `transaction_too_large`
+ * (quote again with fewer accounts: `maxAccountsLadder`), `insufficient_funds`, `insufficient_sol`, `account_unusable`, `unknown_mint`,
+ * `mint_not_supported`, `fees_over_limit` or `simulation_failed`. Nothing of it has left this process.
+ */
+export async function prepareSwap(deps: Omit<SwapDeps, 'signer' | 'network'>, wallet: Address, order: SwapOrder): Promise<PreparedSwap> {
+  const { rpc, limits, blockhashes } = deps;
+  const { bounds, keepWrapped = false } = order;
+  const options: CallOptions = { signal: order.signal, minContextSlot: order.minContextSlot };
+  const reserved = async () => order.reserved?.() ?? nothingReserved;
+  const before = await reserved();
+  const [{ legs, lamports }, build] = await Promise.all([
+    readWallet(rpc, wallet, [bounds.inputMint, bounds.outputMint], options),
+    order.build(order.signal),
+  ]);
+  const [input, output] = legs;
+  if (input === undefined || output === undefined) throw new TypeError('a leg was not read');
+  const expected: SwapExpectation = { wallet, ...bounds, inputProgram: input.mint.tokenProgram, outputProgram: output.mint.tokenProgram };
+  checkSwap(build.instruction, expected);
+  const [market, lookupTables] = await Promise.all([
+    readMarket(rpc, wallet, build.instruction, [input, output], options),
+    fetchLookupTables(rpc, build.lookupTables, options),
+  ]);
+  const { walletMinimum, sourceRent, outputRent } = market;
+  const facts = { source: input.account, output: output.account, lamports, walletMinimum, sourceRent, outputRent };
+  const finished = await finish({
+    ...{ rpc, limits, blockhashes, options, walletMinimum, reserved: mergedWith(before, reserved), unitPrice: market.unitPrice },
+    compose: (compute, blockhash, held) => {
+      const parts = { expected, instruction: build.instruction, keepWrapped, compute, blockhash, lookupTables };
+      const { instructions, message, plan, guardFrom } = composeSwap({ ...parts, facts: { ...facts, reserved: held } });
+      return { instructions, message, guardFrom, ...plan };
+    },
+  });
+  return prepared(finished, bounds, facts);
+}
+
+/** Prepares a swap and has the wallet sign it; sends nothing. Throws what {@link prepareSwap} throws, and `signing_failed`. */
+export async function signSwap(deps: SwapDeps, order: SwapOrder): Promise<SignedSwap> {
+  const { signer, network } = deps;
+  const { message, lastValidBlockHeight, expected } = await prepareSwap(deps, signer.address, order);
+  const { inputMint, outputMint, maxIn, minOut } = expected;
+  const amounts = { maxInAmount: maxIn.toString(), minOutAmount: minOut.toString() };
+  const intent = { kind: 'swap', network, inputMint, outputMint, ...amounts } as const;
+  return { ...(await signMessage(signer, message, intent, order.signal)), lastValidBlockHeight, expected };
+}
+
+interface Market {
+  readonly unitPrice: bigint;
+  readonly walletMinimum: bigint;
+  readonly sourceRent: bigint;
+  readonly outputRent: bigint;
+}
+
+/** What else the chain must be asked before composing: fees, rent, and what the venue could reach. */
+async function readMarket(
+  rpc: Rpc,
+  wallet: Address,
+  instruction: Instruction,
+  [input, output]: readonly [Leg, Leg],
+  options: CallOptions,
+): Promise<Market> {
+  const foreign = foreignWritable(instruction, [wallet, input.account.address, output.account.address]);
+  const writable = instruction.accounts.filter((account) => account.writable).map((account) => account.address);
+  const [exposed, unitPrice, walletMinimum, sourceRent, outputRent] = await Promise.all([
+    readAll(rpc, foreign, options),
+    estimateComputeUnitPrice(rpc, [...new Set(writable)], options),
+    rpc.rent(0, options),
+    rentOf(rpc, input, options),
+    rentOf(rpc, output, options),
+  ]);
+  checkExposure(wallet, exposed);
+  return { unitPrice, walletMinimum, sourceRent, outputRent };
+}
+
+const READ_AT_ONCE = 100;
+
+async function readAll(rpc: Rpc, addresses: readonly Address[], options: CallOptions) {
+  const starts = Array.from({ length: Math.ceil(addresses.length / READ_AT_ONCE) }, (_, index) => index * READ_AT_ONCE);
+  const read = await Promise.all(starts.map((start) => rpc.accounts(addresses.slice(start, start + READ_AT_ONCE), options)));
+  return read.flatMap(({ accounts }) => accounts);
+}
+
+/** Lamports that creating the account takes; somebody may have sent some to its address already. */
+async function rentOf(rpc: Rpc, { account, mint }: Leg, options: CallOptions): Promise<bigint> {
+  if (account.exists) return 0n;
+  const rent = await rpc.rent(accountBytes(mint), options);
+  return rent > account.lamports ? rent - account.lamports : 0n;
+}
+
+/** What was reserved before the chain was read counts on: it may have landed since, unseen by that read. */
+function mergedWith(before: ReservedAmounts, reserved: () => Promise<ReservedAmounts>): () => Promise<ReservedAmounts> {
+  const most = (a: bigint, b: bigint) => (a > b ? a : b);
+  return async () => {
+    const now = await reserved();
+    return { input: most(before.input, now.input), output: most(before.output, now.output), lamports: most(before.lamports, now.lamports) };
+  };
+}
+
+function prepared({ draft, compute, lifetime }: Finished, bounds: SwapBounds, facts: Omit<SwapFacts, 'reserved'>): PreparedSwap {
+  const budget: LamportBudget = draft.budget;
+  const expected: SwapOutlook = {
+    ...bounds,
+    source: facts.source.address,
+    output: facts.output.address,
+    outputBefore: facts.output.balance,
+    networkFeeLamports: budget.networkFee,
+    priorityFeeLamports: priorityFee(compute),
+    rentLamports: budget.rent,
+    requiredLamports: requiredLamports(budget, facts.walletMinimum),
+  };
+  return { message: draft.message, compute, expected, ...lifetime };
+}

@@ -1,0 +1,76 @@
+import { FundsError } from '../errors.js';
+import { SYSTEM_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../network.js';
+import { type Mint, associatedTokenAddress, decodeMint } from '../solana/accounts.js';
+import type { Account, CallOptions, Rpc } from '../solana/rpc.js';
+import type { Address } from '../solana/types.js';
+import { type OwnAccount, readOwnAccount } from './own-account.js';
+
+/** One side of a swap as the chain has it. */
+export interface Leg {
+  readonly account: OwnAccount;
+  readonly mint: Mint;
+}
+
+export interface WalletFacts {
+  readonly slot: number;
+  readonly lamports: bigint;
+  readonly legs: readonly Leg[];
+}
+
+const PROGRAMS = [TOKEN_PROGRAM, TOKEN_2022_PROGRAM];
+
+/**
+ * The wallet and its own accounts for these mints, in one read: the associated account of either token program is asked for, and
+ * the mint's owner says which of the two counts. Throws `unknown_mint`, `mint_not_supported` or `account_unusable`.
+ */
+export async function readWallet(rpc: Rpc, wallet: Address, mints: readonly Address[], options: CallOptions): Promise<WalletFacts> {
+  const accountsOf = (mint: Address) => PROGRAMS.map((program) => associatedTokenAddress(wallet, mint, program));
+  const addresses = [...new Set([wallet, ...mints.flatMap((mint) => [mint, ...accountsOf(mint)])])];
+  const { slot, accounts } = await rpc.accounts(addresses, options);
+  const at = (address: Address): Account | null => accounts[addresses.indexOf(address)] ?? null;
+  return {
+    slot,
+    lamports: walletLamports(wallet, at(wallet)),
+    legs: mints.map((address) => {
+      const mint = readMint(address, at(address));
+      const own = associatedTokenAddress(wallet, address, mint.tokenProgram);
+      const token = { mint: address, tokenProgram: mint.tokenProgram, decimals: mint.decimals };
+      return { account: readOwnAccount(wallet, own, token, at(own)), mint };
+    }),
+  };
+}
+
+function walletLamports(wallet: Address, account: Account | null): bigint {
+  if (account === null) return 0n;
+  if (account.owner === SYSTEM_PROGRAM && account.data.length === 0) return account.lamports;
+  const reason = 'it is not a plain wallet';
+  throw new FundsError('account_unusable', `The wallet ${wallet} cannot sign a swap: ${reason}.`, { details: { account: wallet, reason } });
+}
+
+function readMint(address: Address, account: Account | null): Mint {
+  const mint = account === null ? undefined : decodeMint(account);
+  if (mint === undefined) {
+    throw new FundsError('unknown_mint', `There is no token mint at ${address} on this network.`, { details: { mint: address } });
+  }
+  const reason = unsupported(mint);
+  if (reason === undefined) return mint;
+  throw new FundsError('mint_not_supported', `The token ${address} cannot be swapped: ${reason}.`, { details: { mint: address, reason } });
+}
+
+function unsupported(mint: Mint): string | undefined {
+  // Its transfers need accounts that only the hook knows, so the guard could not be built.
+  if (mint.transferHookProgram !== undefined) return 'its transfers call another program';
+  if (mint.paused) return 'its transfers are paused';
+  if (mint.extensions.includes('nonTransferable')) return 'it cannot be transferred';
+  if (mint.extensions.some((name) => name.startsWith('unknown:'))) return 'it has an extension that is not known';
+  return undefined;
+}
+
+/** What each extension of a mint adds to a new account of it: type and length, then the value. */
+const ACCOUNT_EXTENSION_BYTES: Readonly<Record<string, number>> = { transferFeeConfig: 12, transferHook: 5, pausable: 4 };
+
+/** Bytes of a new associated token account. Token-2022 adds its kind and the mark of an immutable owner to every one. */
+export function accountBytes(mint: Mint): number {
+  if (mint.tokenProgram === TOKEN_PROGRAM) return 165;
+  return mint.extensions.reduce((bytes, name) => bytes + (ACCOUNT_EXTENSION_BYTES[name] ?? 0), 170);
+}

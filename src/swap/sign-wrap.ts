@@ -1,0 +1,53 @@
+import { WSOL_MINT } from '../network.js';
+import type { CallOptions } from '../solana/rpc.js';
+import { finish } from './finish.js';
+import { nothingReserved } from './plan.js';
+import type { SignedSwap, SwapDeps, SwapOrder } from './prepare.js';
+import { accountBytes, readWallet } from './read-facts.js';
+import { requiredLamports, priorityFee } from './budget.js';
+import { signMessage } from './sign.js';
+import { composeWrap } from './wrap.js';
+
+export interface WrapOrder extends Pick<SwapOrder, 'reserved' | 'minContextSlot' | 'signal'> {
+  /** Lamports to wrap. */
+  readonly amount: bigint;
+}
+
+/** Nothing competes for the accounts that it writes: the wallet's own. */
+const UNIT_PRICE = 1n;
+
+/** Signs a transaction that turns SOL into wrapped SOL, without any swap; sends nothing. The shape of the result is that of a swap. */
+export async function signWrap({ rpc, signer, blockhashes, network, limits }: SwapDeps, order: WrapOrder): Promise<SignedSwap> {
+  const { amount } = order;
+  const wallet = signer.address;
+  const options: CallOptions = { signal: order.signal, minContextSlot: order.minContextSlot };
+  const reserved = async () => order.reserved?.() ?? nothingReserved;
+  const { legs, lamports } = await readWallet(rpc, wallet, [WSOL_MINT], options);
+  const [leg] = legs;
+  if (leg === undefined) throw new TypeError('the wrapped SOL account was not read');
+  const { account, mint } = leg;
+  const [walletMinimum, rent] = await Promise.all([rpc.rent(0, options), account.exists ? 0n : rpc.rent(accountBytes(mint), options)]);
+  const { draft, compute, lifetime } = await finish({
+    ...{ rpc, blockhashes, limits, walletMinimum, unitPrice: UNIT_PRICE, reserved, options },
+    compose: (budget, blockhash, held) => {
+      const availableLamports = lamports > held.lamports ? lamports - held.lamports : 0n;
+      const composed = composeWrap({ wallet, account, amount, availableLamports, rent, compute: budget, blockhash });
+      return { ...composed, availableLamports, guardFrom: composed.instructions.length };
+    },
+  });
+  const amounts = { maxInAmount: amount.toString(), minOutAmount: amount.toString() };
+  const intent = { kind: 'swap', network, inputMint: WSOL_MINT, outputMint: WSOL_MINT, ...amounts } as const;
+  const { address } = account;
+  return {
+    ...(await signMessage(signer, draft.message, intent, order.signal)),
+    lastValidBlockHeight: lifetime.lastValidBlockHeight,
+    expected: {
+      ...{ inputMint: WSOL_MINT, outputMint: WSOL_MINT, maxIn: amount, minOut: amount, slippageBps: 0 },
+      ...{ source: wallet, output: address, outputBefore: account.balance },
+      networkFeeLamports: draft.budget.networkFee,
+      priorityFeeLamports: priorityFee(compute),
+      rentLamports: draft.budget.rent,
+      requiredLamports: requiredLamports(draft.budget, walletMinimum),
+    },
+  };
+}

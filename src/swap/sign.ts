@@ -1,0 +1,46 @@
+import { TransactionError } from '../errors.js';
+import { verifySignature } from '../solana/keys.js';
+import type { Signer, SigningIntent } from '../solana/signer.js';
+import { assembleTransaction, firstSignature, messageSigners } from '../solana/transaction.js';
+
+/**
+ * Has the wallet sign a message of ours and puts the wire bytes together. Throws `signing_failed` where the signer refuses or
+ * signs something else, and `self_check_failed` where the message asks for anybody else's signature.
+ */
+export async function signMessage(
+  signer: Signer,
+  message: Uint8Array,
+  intent: SigningIntent,
+  signal?: AbortSignal,
+): Promise<{ bytes: Uint8Array; signature: string }> {
+  const { address } = signer;
+  const signers = messageSigners(message);
+  if (signers.length !== 1 || signers[0] !== address) {
+    const reason = 'the transaction would need another signature';
+    throw new TransactionError('self_check_failed', `Nothing was signed: ${reason}.`, { details: { reason } });
+  }
+  let signature: Uint8Array;
+  try {
+    // A copy: what is verified and sent below stays ours.
+    signature = await untilAborted(signer.signMessage(message.slice(), intent), signal);
+  } catch (cause) {
+    if (signal?.aborted === true) throw signal.reason;
+    throw new TransactionError('signing_failed', `The signer of ${address} did not sign.`, { details: { address }, cause });
+  }
+  if (!verifySignature(message, signature, address)) {
+    throw new TransactionError('signing_failed', `The signer of ${address} did not sign exactly these bytes.`, { details: { address } });
+  }
+  const bytes = assembleTransaction(message, new Map([[address, signature]]));
+  return { bytes, signature: firstSignature(bytes) };
+}
+
+/** A person may take as long as the caller waits, and no longer. */
+function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason);
+    if (signal.aborted) stop();
+    signal.addEventListener('abort', stop, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
+  });
+}
