@@ -40,7 +40,7 @@ export interface SimulateOptions {
 }
 
 const SYSTEM_PROGRAM = toAddress('11111111111111111111111111111111');
-const FAUCET_LAMPORTS = 500_000_000_000_000_000n;
+const FAUCET_LAMPORTS = 5_000_000_000_000_000n;
 const NOT_RUN: Omit<Simulated, 'failure'> = {
   included: false,
   logs: [],

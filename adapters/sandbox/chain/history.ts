@@ -48,6 +48,7 @@ export class History {
   private readonly bySignature = new Map<string, Landed>();
   private readonly messages = new Set<string>();
   private readonly byAccount = new Map<string, Landed[]>();
+  private readonly all: Landed[] = [];
   private open: Landed[] = [];
 
   get size(): number {
@@ -57,6 +58,7 @@ export class History {
   add(landed: Landed): void {
     this.bySignature.set(landed.transaction.signature, landed);
     this.messages.add(messageKey(landed.transaction));
+    this.all.push(landed);
     this.open.push(landed);
     for (const key of new Set(landed.keys)) {
       const list = this.byAccount.get(key);
@@ -77,6 +79,12 @@ export class History {
   /** Oldest first. */
   of(address: Address): readonly Landed[] {
     return this.byAccount.get(address) ?? [];
+  }
+
+  /** What landed after `slot`, oldest first. */
+  since(slot: bigint): readonly Landed[] {
+    const first = this.all.findIndex((landed) => landed.slot > slot);
+    return first < 0 ? [] : this.all.slice(first);
   }
 
   /** Takes out what has been in blocks up to `slot` and was not final until now. */

@@ -1,12 +1,17 @@
 import { Account, Clock, FailedTransactionMetadata, LiteSvm } from 'litesvm/dist/internal.js';
-import type { SimulatedTransactionInfo, TransactionMetadata } from 'litesvm/dist/internal.js';
+import type { InnerInstruction, SimulatedTransactionInfo, TransactionMetadata } from 'litesvm/dist/internal.js';
 import type { Address } from '@solana/kit';
 import type { ChainAccount } from '../types.js';
-import { addressOf, keyBytes, toBase58 } from './bytes.js';
+import { addressOf, keyBytes } from './bytes.js';
 import { isCharged, parseFailure } from './failure.js';
 import type { Failure } from './failure.js';
-import type { Json } from './json.js';
-import type { WireTransaction } from './wire.js';
+import type { WireInstruction, WireTransaction } from './wire.js';
+
+export interface InnerInstructions {
+  /** The top-level instruction's. */
+  readonly index: number;
+  readonly instructions: readonly (WireInstruction & { readonly stackHeight: number })[];
+}
 
 /** What running a transaction gave. */
 export interface Outcome {
@@ -17,8 +22,8 @@ export interface Outcome {
   readonly unitsConsumed: bigint;
   readonly fee: bigint;
   readonly returnData: { readonly program: Address; readonly data: Uint8Array } | undefined;
-  /** By top-level instruction, in JSON-RPC's form. */
-  readonly inner: readonly Json[];
+  /** What programs called, by top-level instruction. */
+  readonly inner: readonly InnerInstructions[];
 }
 
 export interface Simulated extends Outcome {
@@ -100,23 +105,19 @@ function readOutcome(result: TransactionMetadata | FailedTransactionMetadata | S
     // The fee is in the debug text alone, at its end.
     fee: BigInt(/^fee: (\d+)/.exec(text.slice(text.lastIndexOf('fee: ')))?.[1] ?? 0),
     returnData: data.length === 0 ? undefined : { program: addressOf(returned.programId()), data },
-    inner: meta.innerInstructions().flatMap((instructions, index): Json[] =>
-      instructions.length === 0
-        ? []
-        : [
-            {
-              index,
-              instructions: instructions.map((entry) => {
-                const instruction = entry.instruction();
-                return {
-                  programIdIndex: instruction.programIdIndex(),
-                  accounts: [...instruction.accounts()],
-                  data: toBase58(instruction.data()),
-                  stackHeight: entry.stackHeight(),
-                };
-              }),
-            },
-          ],
-    ),
+    inner: meta
+      .innerInstructions()
+      .map((instructions, index) => ({ index, instructions: instructions.map(readInner) }))
+      .filter(({ instructions }) => instructions.length > 0),
+  };
+}
+
+function readInner(entry: InnerInstruction): WireInstruction & { readonly stackHeight: number } {
+  const instruction = entry.instruction();
+  return {
+    programIndex: instruction.programIdIndex(),
+    accounts: instruction.accounts(),
+    data: instruction.data(),
+    stackHeight: entry.stackHeight(),
   };
 }

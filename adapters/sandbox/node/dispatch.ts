@@ -1,0 +1,55 @@
+import type { SandboxChain } from '../chain/chain.js';
+import { encodeJson } from '../chain/json.js';
+import type { Json } from '../chain/json.js';
+import type { Intercept } from './controls.js';
+import { RpcError } from './faults.js';
+import type { NodeFault } from './faults.js';
+import { METHODS } from './methods.js';
+import { Params } from './params.js';
+
+/** One call of JSON-RPC 2.0 as it came in; without an id it wants no answer. */
+export interface Call {
+  readonly id: Json | undefined;
+  readonly method: string;
+  readonly params: unknown;
+}
+
+/** Undefined for what is no JSON-RPC 2.0 request. */
+export function readCall(value: unknown): Call | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const { jsonrpc, id, method, params }: { jsonrpc?: unknown; id?: unknown; method?: unknown; params?: unknown } = value;
+  if (jsonrpc !== '2.0' || typeof method !== 'string') return undefined;
+  return { method, params, id: typeof id === 'string' || typeof id === 'number' ? id : id === undefined ? undefined : null };
+}
+
+export function answer(id: Json, result: Json): string {
+  return encodeJson({ jsonrpc: '2.0', result, id });
+}
+
+export function refuse(id: Json, error: unknown): string {
+  const { code, message, data } = error instanceof RpcError ? error : new RpcError(-32603, `Internal error: ${String(error)}`);
+  return encodeJson({ jsonrpc: '2.0', error: { code, message, data }, id });
+}
+
+export const invalidRequest = () => new RpcError(-32600, 'Invalid request');
+
+/** Handles one call and renders its answer; it never throws. */
+export async function dispatch(
+  chain: SandboxChain,
+  call: Call,
+  fault: NodeFault | undefined,
+  intercept: Intercept | undefined,
+): Promise<string> {
+  const id = call.id ?? null;
+  try {
+    if (fault?.kind === 'error') throw new RpcError(fault.code, fault.message, fault.data);
+    const run = (params: unknown): Json => {
+      const method = METHODS.get(call.method);
+      if (!method) throw new RpcError(-32601, 'Method not found');
+      return method({ chain, lands: fault?.kind !== 'neverLands' }, new Params(params));
+    };
+    return answer(id, intercept ? await intercept(call.method, call.params, (params = call.params) => run(params)) : run(call.params));
+  } catch (error) {
+    return refuse(id, error);
+  }
+}

@@ -1,0 +1,100 @@
+import { SandboxChain } from '../chain/index.js';
+import { Timers } from '../chain/timers.js';
+import { Calls } from './calls.js';
+import type { NodeControls } from './controls.js';
+import { Faults } from './faults.js';
+import { handleHttp } from './http.js';
+import { closeServer, listenOnPair, newServer } from './server.js';
+import { webSocketDoor } from './websocket.js';
+
+export type { CallFilter } from './calls.js';
+export type { Intercept, NodeControls } from './controls.js';
+export { RpcError } from './faults.js';
+export type { NodeFault } from './faults.js';
+
+export interface NodeOptions {
+  /** Port of HTTP and WebSocket; the next one serves WebSocket too, as web3.js expects it. 0, the default, finds a free pair. */
+  readonly port?: number;
+  /** Milliseconds a slot lasts; 0 stops time, so that only `warp` moves it. Default 100 (mainnet: about 400). */
+  readonly slotMs?: number;
+  /** Milliseconds from `sendTransaction` to `confirmed`; 0 makes it immediate. Default 200. */
+  readonly confirmationMs?: number;
+  /** Milliseconds added to every HTTP call. Default 0. */
+  readonly latencyMs?: number;
+}
+
+export interface SandboxNode {
+  /** JSON-RPC over HTTP. */
+  readonly url: string;
+  /** Subscriptions, on the same port; the port above serves them too. */
+  readonly wsUrl: string;
+  readonly chain: SandboxChain;
+  readonly controls: NodeControls;
+  /** Frees every port, socket and timer. */
+  close(): Promise<void>;
+}
+
+/** Starts a Solana node of one machine: the real runtime behind JSON-RPC and WebSocket, on 127.0.0.1 only. */
+export async function startNode(options: NodeOptions = {}): Promise<SandboxNode> {
+  const chain = new SandboxChain(options);
+  const timers = new Timers();
+  const calls = new Calls();
+  const faults = new Faults();
+  let webSocket: NodeControls['webSocket'] = 'on';
+  const controls: NodeControls = {
+    latencyMs: options.latencyMs ?? 0,
+    intercept: undefined,
+    get slotMs() {
+      return chain.slotMs;
+    },
+    set slotMs(ms) {
+      chain.slotMs = ms;
+    },
+    get confirmationMs() {
+      return chain.confirmationMs;
+    },
+    set confirmationMs(ms) {
+      chain.confirmationMs = ms;
+    },
+    get webSocket() {
+      return webSocket;
+    },
+    set webSocket(mode) {
+      webSocket = mode;
+      if (mode === 'off') door.cut();
+    },
+    calls: (filter) => calls.count(filter),
+    callsByMethod: (caller) => calls.byMethod(caller),
+    resetCalls: () => calls.reset(),
+    fault: (method, fault) => faults.add(method, fault),
+    clearFaults: () => faults.clear(),
+    warp: (slots) => chain.warp(slots),
+  };
+  const state = { chain, calls, faults, controls, timers };
+  const door = webSocketDoor(state);
+
+  const listening = listenOnPair(options.port ?? 0, () => {
+    const server = newServer((request, response) => {
+      handleHttp(state, request, response).catch(() => request.socket.destroy()); // the caller went away
+    });
+    door.attach(server);
+    return server;
+  });
+  const { port, servers } = await listening.catch((error: unknown) => {
+    chain.close();
+    throw error;
+  });
+
+  return {
+    url: `http://127.0.0.1:${port}`,
+    wsUrl: `ws://127.0.0.1:${port}`,
+    chain,
+    controls,
+    close: async () => {
+      chain.close();
+      timers.close();
+      door.cut();
+      await Promise.all(servers.map(closeServer));
+    },
+  };
+}
