@@ -33,7 +33,7 @@ export interface BuiltPayment {
 /** What hosted facilitators take without question (x402.md 2.4). */
 const COMPUTE_UNITS = 20_000;
 /** The lowest cap that any facilitator is known to set (x402.md 2.4). */
-export const MAX_PRICE = 1_000_000n;
+const MAX_PRICE = 1_000_000n;
 
 /**
  * Builds the one transaction layout that every known facilitator takes: limit, price, TransferChecked and, in v2,

@@ -1,3 +1,4 @@
+import { U64_MAX } from '../amount.js';
 import { TransactionError } from '../errors.js';
 import { COMPUTE_BUDGET_PROGRAM, MEMO_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../network.js';
 import { associatedTokenAddress } from '../solana/accounts.js';
@@ -45,7 +46,7 @@ function checkFacts({ offer, payer, source, destination, tokenProgram, decimals,
   if (source !== associatedTokenAddress(payer, offer.mint, tokenProgram)) throw failed("the source is not the payer's token account");
   if (destination !== associatedTokenAddress(offer.payTo, offer.mint, tokenProgram))
     throw failed("the destination is not the payee's token account");
-  if (offer.amount < 1n || offer.amount > 0xffff_ffff_ffff_ffffn) throw failed('the amount is not from 1 to 2^64-1');
+  if (offer.amount < 1n || offer.amount > U64_MAX) throw failed('the amount is not from 1 to 2^64-1');
   if (!Number.isInteger(decimals) || decimals < 0 || decimals > 255) throw failed('the decimals are not one byte');
   if (nonce.length !== 16) throw failed('the nonce is not 16 bytes');
   if (price < 1n || price > 1_000_000n) throw failed('the compute unit price is not from 1 to 1000000');
