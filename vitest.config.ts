@@ -11,8 +11,31 @@ export default defineConfig({
     ],
   },
   test: {
-    include: ['test/**/*.test.ts'],
+    // Processes, not threads: LiteSVM is native code that ends its process when it panics.
+    pool: 'forks',
+    maxWorkers: 2,
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    projects: [
+      { extends: true, test: { name: 'unit', include: ['test/{unit,contract,surface}/**/*.test.ts'] } },
+      { extends: true, test: { name: 'integration', include: ['test/integration/**/*.test.ts'] } },
+      {
+        extends: true,
+        test: {
+          name: 'types',
+          include: [],
+          typecheck: { enabled: true, only: true, include: ['test/types/**/*.test-d.ts'], ignoreSourceErrors: true },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'package',
+          include: ['test/{package,browser}/**/*.test.ts'],
+          globalSetup: ['test/package/setup.ts'],
+          testTimeout: 120_000,
+        },
+      },
+    ],
   },
 });

@@ -1,0 +1,24 @@
+import { describe, expect, it } from 'vitest';
+import { errorCodes } from '../../src/errors.js';
+import { readSources, readText } from './modules.js';
+
+const library = [...readSources('src', 'adapters')].filter(([path]) => path !== 'src/errors.ts' && !path.startsWith('adapters/sandbox/'));
+const tests = [...readSources('test')].filter(([path]) => !path.startsWith('test/surface/'));
+const quotes = (files: [string, string][], code: string) => files.some(([, text]) => new RegExp(`['"\`]${code}['"\`]`).test(text));
+
+describe('every error code', () => {
+  it('has a row in README', () => {
+    const rows = readText('README.md')
+      .split('\n')
+      .filter((line) => line.startsWith('|'));
+    expect(errorCodes.filter((code) => !rows.some((row) => row.includes(`\`${code}\``)))).toEqual([]);
+  });
+
+  it('is thrown by the library', () => {
+    expect(errorCodes.filter((code) => !quotes(library, code))).toEqual([]);
+  });
+
+  it('is provoked by a test', () => {
+    expect(errorCodes.filter((code) => !quotes(tests, code))).toEqual([]);
+  });
+});

@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest';
+import { violations } from './import-rules.js';
+import { readSources } from './modules.js';
+
+const check = (files: Record<string, string>) => violations(new Map(Object.entries(files)));
+
+describe('import direction', () => {
+  it('holds in this repository', () => {
+    const files = readSources('src', 'adapters', 'examples', 'test');
+    expect(files.has('src/index.ts')).toBe(true);
+    expect(violations(files)).toEqual([]);
+  });
+
+  it.each<[string, Record<string, string>, RegExp]>([
+    [
+      'a lower part that imports a higher one',
+      { 'src/solana/rpc.ts': "import { choose } from '../x402/choose.js';" },
+      /x402 lies above solana/,
+    ],
+    ['a type from a higher part', { 'src/errors.ts': "import type { Plan } from './autopay/plan.js';" }, /autopay lies above errors/],
+    ['siblings', { 'src/x402/exact.ts': "import { q } from '../swap/quote.js';" }, /x402 and swap are neighbours/],
+    ['an export from a higher part', { 'src/policy/caps.ts': "export { client } from '../client.js';" }, /client lies above policy/],
+    ['a type in import() form', { 'src/amount.ts': "export type E = import('./client.js').Client;" }, /client lies above amount/],
+    ['a dynamic import upwards', { 'src/swap/plan.ts': "export const f = () => import('../client.js');" }, /client lies above swap/],
+    ['a part nobody placed', { 'src/utils.ts': "import { a } from './amount.js';" }, /utils has no place/],
+    ['src that imports an adapter', { 'src/client.ts': "import { local } from '../adapters/local.js';" }, /does not know the edges/],
+    [
+      'index that imports another adapter',
+      { 'src/index.ts': "import { s } from '../adapters/sandbox/index.js';" },
+      /does not know the edges/,
+    ],
+    ['a relative import without .js', { 'src/client.ts': "import { a } from './amount';" }, /end in \.js/],
+    ['a Node module by its prefix', { 'src/journal/memory.ts': "import { readFile } from 'node:fs/promises';" }, /outside Node/],
+    ['a Node module by its bare name', { 'src/journal/memory.ts': "import crypto from 'crypto';" }, /outside Node/],
+    ['a Node module by require', { 'src/amount.ts': "const fs = require('fs');" }, /outside Node/],
+    ['web3.js outside src/solana', { 'src/x402/exact.ts': "import { PublicKey } from '@solana/web3.js';" }, /only src\/solana\/ may/],
+    [
+      'a type of web3.js outside src/solana',
+      { 'src/config.ts': "import type { Connection } from '@solana/web3.js';" },
+      /only src\/solana\/ may/,
+    ],
+    ['spl-token in an adapter', { 'adapters/local.ts': "import { getMint } from '@solana/spl-token';" }, /only src\/solana\/ may/],
+    ['Jupiter outside src/swap', { 'src/autopay/fund.ts': "import { SwapApi } from '@jup-ag/api';" }, /only src\/swap\/ may/],
+    [
+      'a second door for Jupiter',
+      { 'src/swap/a.ts': "import { SwapApi } from '@jup-ag/api';", 'src/swap/b.ts': "import type { QuoteResponse } from '@jup-ag/api';" },
+      /src\/swap\/a\.ts and src\/swap\/b\.ts import @jup-ag\/api/,
+    ],
+    [
+      'a second door for ky',
+      { 'src/http.ts': "import ky from 'ky';", 'src/swap/b.ts': "import ky from 'ky';" },
+      /src\/http\.ts and src\/swap\/b\.ts/,
+    ],
+    [
+      'the sandbox that imports src',
+      { 'adapters/sandbox/chain/vm.ts': "import { a } from '../../../src/amount.js';" },
+      /must not share code/,
+    ],
+    ['the sandbox that imports the package', { 'adapters/sandbox/index.ts': "import { a } from 'exact-change';" }, /must not share code/],
+    [
+      'a test builder that imports src',
+      { 'test/fixtures/terms.ts': "import type { A } from '../../src/x402/types.js';" },
+      /must not share code/,
+    ],
+    ['an example that imports src', { 'examples/demo.ts': "import { createClient } from '../src/index.js';" }, /by its name/],
+    [
+      'a heavy package behind static imports of index',
+      {
+        'src/index.ts': "export { createClient } from './client.js';",
+        'src/client.ts': "import { x } from './solana/connection.js';",
+        'src/solana/connection.ts': "import { Connection } from '@solana/web3.js';",
+      },
+      /src\/solana\/connection\.ts imports @solana\/web3\.js: the first import/,
+    ],
+    [
+      'a heavy package in an adapter that index composes',
+      {
+        'src/index.ts': "export { local } from '../adapters/local.js';",
+        'adapters/local.ts': "import { j } from '../src/swap/jupiter.js';",
+        'src/swap/jupiter.ts': "import { SwapApi } from '@jup-ag/api';",
+      },
+      /src\/swap\/jupiter\.ts imports @jup-ag\/api: the first import/,
+    ],
+  ])('finds %s', (_, files, message) => {
+    expect(check(files)).toEqual([expect.stringMatching(message)]);
+  });
+
+  it('accepts the arrows of the layout', () => {
+    const files = {
+      'src/index.ts': "export { local } from '../adapters/local.js'; export { createClient } from './client.js';",
+      'src/client.ts': "import type { Engine } from './autopay/engine.js'; export const load = () => import('./autopay/engine.js');",
+      'src/autopay/engine.ts': "import { exact } from '../x402/exact.js'; import { quote } from '../swap/jupiter.js';",
+      'src/x402/exact.ts': "import { build } from '../solana/transaction.js';",
+      'src/swap/jupiter.ts': "import { SwapApi } from '@jup-ag/api'; import { http } from '../http.js';",
+      'src/http.ts': "import ky from 'ky';",
+      'src/solana/transaction.ts': "import { PublicKey } from '@solana/web3.js'; import { fail } from '../errors.js';",
+      'src/solana/buffer.ts': "import { Buffer } from 'buffer';",
+      'adapters/local.ts': "import type { Transport } from '../src/transport.js';",
+      'adapters/sandbox/index.ts': "import { createServer } from 'node:http'; import { address } from '@solana/kit';",
+      'examples/demo.ts': "import { startSandbox } from 'exact-change/sandbox'; import { paint } from './paint.js';",
+      'test/integration/pay.test.ts': "import { createClient } from '../../src/index.js';",
+    };
+    expect(check(files)).toEqual([]);
+  });
+});

@@ -1,0 +1,117 @@
+import { builtinModules } from 'node:module';
+import { posix } from 'node:path';
+import { importsOf, type Files, type Import } from './modules.js';
+
+/** The parts of src/, lowest first. A part imports lower rows and itself, never a neighbour of its own row. */
+const ROWS: readonly (readonly string[])[] = [
+  ['errors', 'amount', 'network', 'runtime', 'deadline'],
+  ['solana', 'http', 'request'],
+  ['x402', 'swap'],
+  ['transport', 'receipt'],
+  ['policy', 'events'],
+  ['journal'],
+  ['config'],
+  ['autopay'],
+  ['client'],
+  ['interceptor'],
+  ['index'],
+];
+
+/** What src/index.ts, the composition root, may take from the edges. */
+const COMPOSED = new Set(['adapters/local.ts', 'adapters/remote.ts']);
+
+/** Too heavy for the first import of `.`. */
+const HEAVY = /^(@solana\/(web3\.js|spl-token)|@jup-ag\/api|ky)(\/|$)/;
+
+/** Where each package may be imported, and in how many files. */
+const DOORS: readonly { readonly name: RegExp; readonly where: RegExp; readonly once: boolean }[] = [
+  { name: /^@jup-ag\/api(\/|$)/, where: /^src\/swap\//, once: true },
+  { name: /^@solana\/(web3\.js|spl-token)(\/|$)/, where: /^src\/solana\//, once: false },
+  { name: /^ky(\/|$)/, where: /^src\//, once: true },
+  // The name is Node's own and that of the npm package; both give the class that web3.js and spl-token want.
+  { name: /^buffer\/?$/, where: /^src\/solana\//, once: false },
+];
+
+/** Code that must not agree with src/ by sharing its mistakes. */
+const INDEPENDENT = /^(adapters\/sandbox|test\/(fixtures|builders))\//;
+
+interface Arrow extends Import {
+  readonly from: string;
+  /** The file that a relative import names, if it does. */
+  readonly to: string | undefined;
+}
+
+/** Every arrow between files, or from a file to a package, that the layout forbids; one sentence each. */
+export function violations(files: Files): string[] {
+  const arrows = [...files].flatMap(([from, text]) =>
+    importsOf(from, text).map((one): Arrow => ({ ...one, from, to: target(from, one.specifier) })),
+  );
+  return [...arrows.flatMap((arrow) => badArrow(arrow)), ...secondDoors(arrows), ...heavyFirstLoad(arrows)].sort();
+}
+
+function target(from: string, specifier: string): string | undefined {
+  if (!specifier.startsWith('.')) return undefined;
+  return posix.join(posix.dirname(from), specifier).replace(/\.(m?)js$/, '.$1ts');
+}
+
+function badArrow({ from, to, specifier }: Arrow): string[] {
+  const bad = (why: string) => [`${from} imports ${specifier}: ${why}`];
+  if (INDEPENDENT.test(from) && (to?.startsWith('src/') === true || /^exact-change(?!\/sandbox$)(\/|$)/.test(specifier)))
+    return bad('it must not share code with src/');
+  if (from.startsWith('examples/')) {
+    const own = to?.startsWith('examples/') ?? true;
+    return own ? [] : bad('examples use the package by its name');
+  }
+  if (!from.startsWith('src/')) return to === undefined ? badPackage(from, specifier, bad) : [];
+  if (to === undefined) return isBuiltin(specifier) ? bad('src/ runs outside Node too') : badPackage(from, specifier, bad);
+  if (!/\.js$/.test(specifier)) return bad('relative imports end in .js');
+  if (!to.startsWith('src/')) return from === 'src/index.ts' && COMPOSED.has(to) ? [] : bad('src/ does not know the edges');
+  return badLayer(from, to, bad);
+}
+
+function badPackage(from: string, specifier: string, bad: (why: string) => string[]): string[] {
+  // The doors are those of the library; the sandbox and the tests come through their own.
+  if (!/^(src|adapters)\//.test(from)) return [];
+  const door = DOORS.find(({ name }) => name.test(specifier));
+  return door === undefined || door.where.test(from) ? [] : bad(`only ${door.where.source.replace(/[\\^]/g, '')} may`);
+}
+
+function isBuiltin(specifier: string): boolean {
+  return specifier !== 'buffer' && (specifier.startsWith('node:') || builtinModules.includes(specifier));
+}
+
+function badLayer(from: string, to: string, bad: (why: string) => string[]): string[] {
+  const [source, goal] = [part(from), part(to)];
+  const [row, goalRow] = [rowOf(source), rowOf(goal)];
+  if (row === -1 || goalRow === -1) return bad(`${row === -1 ? source : goal} has no place among the parts of src/`);
+  if (source === goal || goalRow < row) return [];
+  return bad(goalRow === row ? `${source} and ${goal} are neighbours` : `${goal} lies above ${source}`);
+}
+
+function part(path: string): string {
+  return path.split('/')[1]?.replace(/\.ts$/, '') ?? '';
+}
+
+function rowOf(name: string): number {
+  return ROWS.findIndex((row) => row.includes(name));
+}
+
+function secondDoors(arrows: readonly Arrow[]): string[] {
+  return DOORS.filter(({ once }) => once).flatMap(({ name }) => {
+    const doors = new Set(arrows.filter(({ from, specifier }) => from.startsWith('src/') && name.test(specifier)).map(({ from }) => from));
+    return doors.size < 2 ? [] : [`${[...doors].sort().join(' and ')} import ${name.source.replace(/\(.*$|[\\^]/g, '')}: one of them may`];
+  });
+}
+
+/** Heavy packages that `.` would load at once: reached from src/index.ts over static imports alone. */
+function heavyFirstLoad(arrows: readonly Arrow[]): string[] {
+  const loads = arrows.filter(({ kind }) => kind === 'static');
+  const loaded = new Set(['src/index.ts']);
+  // A Set is walked in the order of insertion, additions included.
+  for (const file of loaded) {
+    for (const { from, to } of loads) if (from === file && to !== undefined) loaded.add(to);
+  }
+  return loads
+    .filter(({ from, specifier }) => loaded.has(from) && HEAVY.test(specifier))
+    .map(({ from, specifier }) => `${from} imports ${specifier}: the first import of the package would load it`);
+}

@@ -1,0 +1,53 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import ts from 'typescript';
+
+/** Text of source files by their path from the root of the repository, with forward slashes. */
+export type Files = ReadonlyMap<string, string>;
+
+export interface Import {
+  readonly specifier: string;
+  /** `type` is gone after compilation; `static` loads at once; `dynamic` when it is reached. */
+  readonly kind: 'type' | 'static' | 'dynamic';
+}
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+
+/** The TypeScript and JavaScript files below these folders of the repository. */
+export function readSources(...folders: string[]): Files {
+  const paths = folders.flatMap((folder) =>
+    readdirSync(root + folder, { recursive: true, encoding: 'utf8' }).map((path) => `${folder}/${path.replaceAll('\\', '/')}`),
+  );
+  const sources = paths.filter((path) => /(?<!\.d)\.[mc]?[jt]s$/.test(path) && !path.includes('/node_modules/'));
+  return new Map(sources.sort().map((path) => [path, readFileSync(root + path, 'utf8')]));
+}
+
+export function readText(path: string): string {
+  return readFileSync(root + path, 'utf8');
+}
+
+export function parse(path: string, text: string): ts.SourceFile {
+  return ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+}
+
+/** Every module that a file names, in any form of import. */
+export function importsOf(path: string, text: string): Import[] {
+  const found: Import[] = [];
+  const add = (kind: Import['kind'], node: ts.Node | undefined) => {
+    if (node !== undefined && ts.isStringLiteralLike(node)) found.push({ specifier: node.text, kind });
+  };
+  const visit = (node: ts.Node): void => {
+    if (ts.isImportDeclaration(node)) add(node.importClause?.isTypeOnly === true ? 'type' : 'static', node.moduleSpecifier);
+    if (ts.isExportDeclaration(node)) add(node.isTypeOnly ? 'type' : 'static', node.moduleSpecifier);
+    if (ts.isImportEqualsDeclaration(node) && ts.isExternalModuleReference(node.moduleReference))
+      add('static', node.moduleReference.expression);
+    if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) add('type', node.argument.literal);
+    if (ts.isCallExpression(node)) {
+      if (node.expression.kind === ts.SyntaxKind.ImportKeyword) add('dynamic', node.arguments[0]);
+      if (ts.isIdentifier(node.expression) && node.expression.text === 'require') add('static', node.arguments[0]);
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(parse(path, text));
+  return found;
+}
