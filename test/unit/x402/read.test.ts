@@ -5,9 +5,9 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import { systemRuntime } from '../../../src/runtime.js';
 import type { Runtime } from '../../../src/runtime.js';
-import { readPaymentRequired } from '../../../src/x402/read.js';
-import { readRejection } from '../../../src/x402/rejection.js';
-import { base64, entryV1, envelopeV1, envelopeV2, KEYS } from '../../fixtures/malformed-402.js';
+import { peekBody, readPaymentRequired } from '../../../src/x402/read.js';
+import { rejectionReason } from '../../../src/x402/settlement.js';
+import { base64, entryV1, envelopeV1, envelopeV2 } from '../../fixtures/malformed-402.js';
 
 const v1 = JSON.stringify(envelopeV1());
 const v2 = base64(envelopeV2());
@@ -241,31 +241,26 @@ describe('readPaymentRequired over a socket', () => {
   });
 });
 
-describe('readRejection', () => {
-  const settled = (errorReason: string) => base64({ success: false, errorReason, transaction: '', network: '', payer: KEYS.payer });
-
-  it('prefers the reason in the header, and then reads no body', async () => {
-    const header = base64(envelopeV2(undefined, { error: 'invalid_exact_solana_payload_amount_mismatch' }));
-    const response = respond(body([], 'hang').stream, { ...json, 'payment-required': header });
-    expect(await readRejection(response, options)).toEqual({ reason: 'invalid_exact_svm_payload_amount_mismatch' });
-  });
-
-  it('tells a failed settlement from a refusal', async () => {
-    const response = new Response('{}', { status: 402, headers: { ...json, 'PAYMENT-RESPONSE': settled('settlement_pending') } });
-    const rejection = await readRejection(response, options);
-    expect(rejection.reason).toBe('settlement_pending');
-    expect(rejection.settlement).toMatchObject({ success: false, transaction: '', payer: KEYS.payer });
-  });
-
-  it('reads the error of a v1 body, and leaves the body readable', async () => {
+describe('peekBody', () => {
+  it('finds the reason in a v1 body, and leaves the body readable', async () => {
     const response = new Response(JSON.stringify(envelopeV1(undefined, { error: 'insufficient_funds' })), { status: 402, headers: json });
-    expect(await readRejection(response, options)).toEqual({ reason: 'insufficient_funds' });
+    const peeked = await peekBody(response, options);
+    expect(peeked.end).toBe('whole');
+    expect(rejectionReason({ headers: response.headers, body: peeked.text })).toBe('insufficient_funds');
     expect(await response.json()).toMatchObject({ x402Version: 1 });
   });
 
-  it('says nothing where the seller says nothing', async () => {
+  it('finds no reason where the seller says nothing', async () => {
     for (const text of ['{}', '', '<html>', '{"error":', '{"error":{"a":1}}', '{"error":"\u0007"}']) {
-      expect(await readRejection(new Response(text, { status: 402, headers: json }), options)).toEqual({});
+      const { text: body } = await peekBody(new Response(text, { status: 402, headers: json }), options);
+      expect(rejectionReason({ headers: new Headers(), body })).toBeUndefined();
     }
+  });
+
+  it('dismisses what cannot be a JSON object, and an event stream unread', async () => {
+    expect((await peekBody(new Response('<html>'), options)).end).toBe('dismissed');
+    expect((await peekBody(new Response(null), options)).end).toBe('dismissed');
+    const stream = respond(body([], 'hang').stream, { 'content-type': 'text/event-stream' });
+    expect((await peekBody(stream, options)).end).toBe('dismissed');
   });
 });
