@@ -2,8 +2,8 @@ import type { Fault } from '../types.js';
 
 /** What can be done to a service from outside. An endpoint is `GET /swap/v1/quote`, a path alone (`/settle`), or `*` for all. */
 export interface ServiceControls {
-  /** Injects a fault; a later one at the same endpoint replaces it. The most exact endpoint wins. */
-  fault(endpoint: string, fault: Fault): void;
+  /** Injects a fault; several at one endpoint come in the order they were ordered, each its number of times. Returns how to call it off. */
+  fault(endpoint: string, fault: Fault): () => void;
   /** Ends all faults and all latency. */
   clearFaults(): void;
   /** Holds every answer of an endpoint back by so many milliseconds; 0 undoes it. */
@@ -15,16 +15,20 @@ export interface ServiceControls {
 
 /** The controls of one service, and what its server asks of them. */
 export class FaultBoard implements ServiceControls {
-  readonly #faults = new Map<string, { fault: Fault; left: number }>();
+  #faults: { readonly endpoint: string; readonly fault: Fault; left: number }[] = [];
   readonly #latency = new Map<string, number>();
   readonly #calls = new Map<string, number>();
 
-  fault(endpoint: string, fault: Fault): void {
-    this.#faults.set(endpoint, { fault, left: fault.times ?? Infinity });
+  fault(endpoint: string, fault: Fault): () => void {
+    const entry = { endpoint, fault, left: fault.times ?? Infinity };
+    this.#faults.push(entry);
+    return () => {
+      this.#faults = this.#faults.filter((other) => other !== entry);
+    };
   }
 
   clearFaults(): void {
-    this.#faults.clear();
+    this.#faults = [];
     this.#latency.clear();
   }
 
@@ -49,13 +53,10 @@ export class FaultBoard implements ServiceControls {
   }
 
   #take(names: readonly string[]): Fault | undefined {
-    for (const name of names) {
-      const entry = this.#faults.get(name);
-      if (entry === undefined) continue;
-      entry.left -= 1;
-      if (entry.left <= 0) this.#faults.delete(name);
-      return entry.fault;
-    }
-    return undefined;
+    const entry = this.#faults.find(({ endpoint }) => names.includes(endpoint));
+    if (entry === undefined) return undefined;
+    entry.left -= 1;
+    if (entry.left <= 0) this.#faults = this.#faults.filter((other) => other !== entry);
+    return entry.fault;
   }
 }

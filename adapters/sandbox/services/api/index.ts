@@ -1,5 +1,5 @@
-import { HTTPFacilitatorClient, x402ResourceServer } from '@x402/core/server';
-import { paymentMiddleware } from '@x402/express';
+import { HTTPFacilitatorClient, x402HTTPResourceServer, x402ResourceServer } from '@x402/core/server';
+import { paymentMiddlewareFromHTTPServer } from '@x402/express';
 import { ExactSvmScheme } from '@x402/svm/exact/server';
 import express, { type RequestHandler } from 'express';
 import type { SandboxMint } from '../../types.js';
@@ -50,7 +50,7 @@ export async function startApi(options: ApiOptions): Promise<ApiService> {
     express.text({ type: ['text/*', 'application/x-www-form-urlencoded'], limit: '1mb' }),
   );
   app.use('/identified', paymentIdentifiers());
-  app.use(payments(options, false), payments(options, true));
+  app.use(await Promise.all([payments(options, false), payments(options, true)]));
   app.all(
     '/free',
     (request, response) => void response.json({ ok: true, method: request.method, body: (request.body as unknown) ?? null }),
@@ -82,14 +82,17 @@ export async function startApi(options: ApiOptions): Promise<ApiService> {
 }
 
 /** The official middleware over the routes that do, or do not, carry a blockhash of the seller. */
-function payments(options: ApiOptions, blockhash: boolean): RequestHandler {
+async function payments(options: ApiOptions, blockhash: boolean): Promise<RequestHandler> {
   const routes = PAID_ROUTES.filter((route) => (route.blockhash === true) === blockhash).flatMap((route) => {
     const config = middlewareRoute(route, route.payee === 'newcomer' ? options.newcomer : options.merchant, options.mints);
     return route.methods.map((method) => [`${method} ${route.path}`, config] as const);
   });
   const scheme = new ExactSvmScheme(blockhash ? { rpcUrl: options.rpcUrl } : {});
   const server = new x402ResourceServer(new HTTPFacilitatorClient({ url: options.facilitatorUrl })).register(MAINNET, scheme);
-  return paymentMiddleware(Object.fromEntries(routes), server);
+  const http = new x402HTTPResourceServer(server, Object.fromEntries(routes));
+  // Asked here and not in the background, so that a start is over when it is over.
+  await http.initialize();
+  return paymentMiddlewareFromHTTPServer(http, undefined, undefined, false);
 }
 
 function handlerOf(route: PaidRoute, slowness: () => number): RequestHandler {

@@ -1,0 +1,138 @@
+import { createSandbox, MissingDependencyError, type Sandbox } from 'exact-change/sandbox';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import manifest from '../../package.json' with { type: 'json' };
+import { PEERS, requirePeers, type Peer } from '../../adapters/sandbox/peers.js';
+
+const LABELS = '/swap/v1/program-id-to-label';
+
+let sandbox: Sandbox;
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ seed: 'faults', confirmationMs: 0 });
+});
+afterAll(() => sandbox.close());
+beforeEach(() => {
+  sandbox.controls.aggregator.restore();
+  sandbox.controls.aggregator.resetCalls();
+});
+
+describe('a fault of a service', () => {
+  it('answers the status, headers and body that were ordered, as often as ordered', async () => {
+    sandbox.controls.aggregator.fault(LABELS, { kind: 'status', status: 503, headers: { 'retry-after': '2' }, body: 'busy', times: 2 });
+    for (const _ of [1, 2]) {
+      const response = await fetch(sandbox.jupiterUrl + LABELS);
+      expect([response.status, response.headers.get('retry-after'), await response.text()]).toEqual([503, '2', 'busy']);
+    }
+    expect((await fetch(sandbox.jupiterUrl + LABELS)).status).toBe(200);
+    expect(sandbox.controls.aggregator.calls(LABELS)).toBe(3);
+    expect(sandbox.controls.aggregator.calls()).toBe(3);
+  });
+
+  it('answers bytes that are no JSON', async () => {
+    sandbox.controls.aggregator.fault('*', { kind: 'garbage', times: 1 });
+    const response = await fetch(sandbox.jupiterUrl + LABELS);
+    expect(response.status).toBe(200);
+    await expect(response.json()).rejects.toThrow(SyntaxError);
+  });
+
+  it('hangs until the caller gives up', async () => {
+    sandbox.controls.aggregator.fault(`GET ${LABELS}`, { kind: 'hang', times: 1 });
+    const controller = new AbortController();
+    const pending = fetch(sandbox.jupiterUrl + LABELS, { signal: controller.signal });
+    while (sandbox.controls.aggregator.calls(LABELS) === 0) await new Promise((resolve) => setImmediate(resolve));
+    controller.abort();
+    await expect(pending).rejects.toThrow('aborted');
+  });
+
+  it('cuts the connection before handling, or after it', async () => {
+    const { api } = sandbox.controls;
+    api.fault('/free', { kind: 'dropBefore', times: 1 });
+    await expect(fetch(`${sandbox.apiUrl}/free`)).rejects.toThrow('fetch failed');
+    api.fault('/free', { kind: 'dropAfter', times: 1 });
+    await expect(fetch(`${sandbox.apiUrl}/free`)).rejects.toThrow('fetch failed');
+    expect((await fetch(`${sandbox.apiUrl}/free`)).status).toBe(200);
+  });
+
+  it('come one after the other where several were ordered, and can be called off', async () => {
+    const { aggregator } = sandbox.controls;
+    aggregator.fault(LABELS, { kind: 'status', status: 429, times: 1 });
+    const callOff = aggregator.fault('*', { kind: 'status', status: 500 });
+    const status = async (): Promise<number> => (await fetch(sandbox.jupiterUrl + LABELS)).status;
+    expect([await status(), await status(), await status()]).toEqual([429, 500, 500]);
+    callOff();
+    expect(await status()).toBe(200);
+  });
+
+  it('delays one endpoint and no other', async () => {
+    sandbox.controls.aggregator.setLatency(600_000, LABELS);
+    const controller = new AbortController();
+    const delayed = fetch(sandbox.jupiterUrl + LABELS, { signal: controller.signal });
+    expect((await fetch(`${sandbox.jupiterUrl}/swap/v1/quote`)).status).toBe(400);
+    expect(sandbox.controls.aggregator.calls(LABELS)).toBeLessThanOrEqual(1);
+    controller.abort();
+    await expect(delayed).rejects.toThrow('aborted');
+  });
+});
+
+describe('a sandbox', () => {
+  it('makes the same wallets from the same seed, and others without', async () => {
+    const [first, second, random] = await Promise.all([
+      createSandbox({ seed: 'x', slotMs: 0 }),
+      createSandbox({ seed: 'x', slotMs: 0 }),
+      createSandbox({ slotMs: 0 }),
+    ]);
+    const wallets = await Promise.all([first, second, random].map((one) => one.createWallet({ SOL: '0.5', BONK: '12.34567' })));
+    expect(wallets[0]).toEqual(wallets[1]);
+    expect(wallets[2]?.address).not.toBe(wallets[0]?.address);
+    expect([first.merchant, first.feePayer]).toEqual([second.merchant, second.feePayer]);
+    const address = wallets[0]?.address ?? '';
+    expect([await first.balance(address, 'SOL'), await first.balance(address, 'BONK')]).toEqual([500_000_000n, 1_234_567n]);
+    expect(await first.balance(address, 'USDC')).toBe(0n);
+    await Promise.all([first, second, random].map((one) => one.close()));
+  });
+
+  it('refuses amounts that are none', async () => {
+    await expect(sandbox.createWallet({ USDC: '1.0000001' })).rejects.toThrow(RangeError);
+    await expect(sandbox.createWallet({ USDC: '1e3' })).rejects.toThrow(RangeError);
+    await expect(sandbox.balance('not an address', 'USDC')).rejects.toThrow(TypeError);
+  });
+
+  it('leaves nothing behind when it closes, twice at that, and with calls in flight', async () => {
+    const closing = await createSandbox();
+    const urls = [closing.rpcUrl, closing.jupiterUrl, closing.apiUrl, closing.facilitatorUrl];
+    closing.controls.api.fault('/free', { kind: 'hang' });
+    const hanging = expect(fetch(`${closing.apiUrl}/free`)).rejects.toThrow('fetch failed');
+    while (closing.controls.api.calls('/free') === 0) await new Promise((resolve) => setImmediate(resolve));
+    await closing.close();
+    await closing.close();
+    await hanging;
+    for (const url of urls) await expect(fetch(url)).rejects.toThrow('fetch failed');
+  });
+});
+
+describe('missing peers', () => {
+  it('are named all at once, with the command that installs them', async () => {
+    const absent = (name: string): Peer => ({
+      name,
+      range: '^1.0.0',
+      load: () => Promise.reject(Object.assign(new Error(`Cannot find package '${name}'`), { code: 'ERR_MODULE_NOT_FOUND' })),
+    });
+    const error: unknown = await requirePeers([
+      absent('one'),
+      { name: 'two', range: '*', load: () => Promise.resolve({}) },
+      absent('three'),
+    ]).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(MissingDependencyError);
+    expect(error).toMatchObject({ code: 'missing_dependency', packages: ['one', 'three'] });
+    expect(String(error)).toContain("npm install --save-dev 'one@^1.0.0' 'three@^1.0.0'");
+  });
+
+  it('are not blamed for an error inside an installed package', async () => {
+    const broken = new TypeError('broken inside');
+    await expect(requirePeers([{ name: 'one', range: '*', load: () => Promise.reject(broken) }])).rejects.toBe(broken);
+  });
+
+  it('are those that package.json declares', () => {
+    expect(Object.fromEntries(PEERS.map(({ name, range }) => [name, range]))).toEqual(manifest.peerDependencies);
+  });
+});
