@@ -1,0 +1,52 @@
+/** Longest delay that timers take; longer ones fire at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/**
+ * Runs `task` under a signal that fires when one of `parents` does, or with `timedOut()` after `ms`. Settles right then,
+ * whatever the task makes of its signal, and leaves neither a timer nor a listener behind.
+ */
+export function bounded<T>(
+  ms: number,
+  timedOut: () => Error,
+  parents: readonly (AbortSignal | undefined)[],
+  task: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const controller = new AbortController();
+  const signals = parents.filter((parent): parent is AbortSignal => parent !== undefined);
+  return new Promise<T>((resolve, reject) => {
+    const stop = (reason: unknown) => {
+      release();
+      reject(reason);
+      controller.abort(reason);
+    };
+    const follow = () => stop(signals.find((signal) => signal.aborted)?.reason);
+    const timer = setTimeout(() => stop(timedOut()), Math.min(ms, MAX_TIMER_MS));
+    const release = () => {
+      clearTimeout(timer);
+      for (const signal of signals) signal.removeEventListener('abort', follow);
+    };
+    if (signals.some((signal) => signal.aborted)) return follow();
+    for (const signal of signals) signal.addEventListener('abort', follow);
+    task(controller.signal).then(
+      (value) => {
+        release();
+        resolve(value);
+      },
+      (error: unknown) => {
+        release();
+        reject(error);
+      },
+    );
+  });
+}
+
+/** The promise's outcome, or the signal's reason if that comes first. What is shared goes on without this caller. */
+export function orAborted<T>(shared: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return shared;
+  return new Promise<T>((resolve, reject) => {
+    const stop = () => reject(signal.reason);
+    if (signal.aborted) stop();
+    else signal.addEventListener('abort', stop, { once: true });
+    shared.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
+  });
+}

@@ -1,0 +1,138 @@
+import type { Runtime } from '../runtime.js';
+import type { Rpc, SignatureStatus } from './rpc.js';
+import { firstSignature } from './transaction.js';
+
+/**
+ * What became of a transaction. `expired`: it did not land and never will. `unknown`: we stopped looking, or the node
+ * stopped answering, before the chain had decided.
+ */
+export type Landing =
+  | { readonly outcome: 'confirmed'; readonly slot: number }
+  | { readonly outcome: 'failed'; readonly error: string; readonly slot: number }
+  | { readonly outcome: 'expired' }
+  | { readonly outcome: 'unknown' };
+
+export interface LandInput {
+  readonly rpc: Rpc;
+  readonly runtime: Runtime;
+  /** Signed wire bytes; the same ones are sent each time, which is safe. */
+  readonly bytes: Uint8Array;
+  readonly lastValidBlockHeight: bigint;
+  readonly resendMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+const POLL_MS = 500;
+/** Once the WebSocket has told, the status is about to show; not for ever, should it have told a lie. */
+const QUICK_POLL_MS = 100;
+const QUICK_POLLS = 20;
+/** Without any status from the node for so long, it is gone. */
+const SILENCE_MS = 60_000;
+/** A blockhash lives for a minute or two, and finality comes some seconds later; a chain that takes longer has stopped. */
+const LIMIT_MS = 300_000;
+
+/**
+ * Sends a transaction and repeats it until the chain has decided: confirmed, failed, or expired, which is a finalized
+ * block height past the last valid one and no trace of it in the node's history.
+ */
+export async function landTransaction(input: LandInput): Promise<Landing> {
+  const { rpc, signal, bytes } = input;
+  const signature = firstSignature(bytes);
+  // Ends everything that is still under way when the outcome is known.
+  const over = new AbortController();
+  const follow = () => over.abort(signal?.reason);
+  signal?.addEventListener('abort', follow);
+  if (signal?.aborted === true) follow();
+  const bell = createBell(input.runtime);
+  const unsubscribe = over.signal.aborted ? undefined : rpc.onSignature(signature, () => bell.ring());
+  try {
+    return await watch(input, signature, bell, over.signal);
+  } finally {
+    signal?.removeEventListener('abort', follow);
+    unsubscribe?.();
+    over.abort();
+  }
+}
+
+async function watch(input: LandInput, signature: string, bell: Bell, signal: AbortSignal): Promise<Landing> {
+  const { rpc, runtime, bytes, lastValidBlockHeight, resendMs } = input;
+  const start = runtime.now();
+  let answeredAt = start;
+  let sentAt = -Infinity;
+  let isPast = false;
+
+  const status = async (more: { history?: boolean; minContextSlot?: number }): Promise<SignatureStatus | null | undefined> => {
+    try {
+      const [found = null] = await rpc.statuses([signature], { signal, ...more });
+      answeredAt = runtime.now();
+      return found;
+    } catch {
+      return undefined;
+    }
+  };
+  // Neither is awaited: a node that hangs on one call must not keep us from hearing what it did. A first sending that
+  // throws may have been taken all the same; only the chain counts.
+  const send = () => void rpc.send(bytes, { signal }).catch(() => undefined);
+  const checkHeight = () =>
+    void rpc.blockHeight('finalized', { signal }).then(
+      (height) => {
+        isPast ||= height > lastValidBlockHeight;
+      },
+      () => undefined,
+    );
+  /** Asked once no block can include it any more, of a node that has seen as much. */
+  const lookBack = async (): Promise<Landing | undefined> => {
+    const seen = await rpc.latestBlockhash({ signal }).catch(() => undefined);
+    if (seen === undefined) return undefined;
+    const last = await status({ history: true, minContextSlot: seen.slot });
+    return last === null ? { outcome: 'expired' } : decided(last);
+  };
+
+  while (!signal.aborted && runtime.now() - answeredAt < SILENCE_MS && runtime.now() - start < LIMIT_MS) {
+    if (!isPast && runtime.now() - sentAt >= resendMs) {
+      if (sentAt !== -Infinity) checkHeight();
+      sentAt = runtime.now();
+      send();
+    }
+    await bell.wait(Math.min(POLL_MS, resendMs), signal);
+    if (signal.aborted) break;
+    const landing = isPast ? await lookBack() : decided(await status({}));
+    if (landing !== undefined) return landing;
+  }
+  return { outcome: 'unknown' };
+}
+
+/** A failure counts from `confirmed` too: on a fork that is dropped, it has not happened. */
+function decided(status: SignatureStatus | null | undefined): Landing | undefined {
+  if (status === null || status === undefined || status.commitment === 'processed') return undefined;
+  const { slot, error } = status;
+  return error === null ? { outcome: 'confirmed', slot } : { outcome: 'failed', error, slot };
+}
+
+interface Bell {
+  ring(): void;
+  wait(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+/** Sleeps that the WebSocket cuts short. */
+function createBell(runtime: Runtime): Bell {
+  let wake: () => void = () => undefined;
+  let quickPolls = 0;
+  return {
+    ring() {
+      quickPolls = QUICK_POLLS;
+      wake();
+    },
+    async wait(ms, signal) {
+      const nap = new AbortController();
+      wake = () => nap.abort();
+      const stop = wake;
+      signal.addEventListener('abort', stop);
+      if (signal.aborted) stop();
+      const length = quickPolls > 0 ? Math.min(ms, QUICK_POLL_MS) : ms;
+      quickPolls = Math.max(0, quickPolls - 1);
+      await runtime.sleep(length, nap.signal).catch(() => undefined);
+      signal.removeEventListener('abort', stop);
+    },
+  };
+}
