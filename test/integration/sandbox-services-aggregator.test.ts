@@ -1,4 +1,5 @@
 import {
+  AccountRole,
   address,
   createKeyPairSignerFromBytes,
   getBase58Encoder,
@@ -10,6 +11,7 @@ import {
 } from '@solana/kit';
 import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { MODE } from '../../adapters/sandbox/venue/venue.mjs';
 
 const JUPITER = 'JUP6LkbZbjS1jKKwapdHNy74zcZ3tLUZoi5QNyVTaV4';
 
@@ -237,9 +239,33 @@ describe('a swap transaction', () => {
   it('pays what a hostile venue likes', async () => {
     const wallet = await sandbox.createWallet({ SOL: '1', USDC: '10', USDT: '1' });
     const quote = await quoted('USDC', 'USDT', 1_000_000n);
-    sandbox.controls.aggregator.setVenue({ modes: [10] });
+    sandbox.controls.aggregator.setVenue({ modes: [MODE.overcharge] });
     expect(await swap(wallet, quote)).toBeNull();
     expect(await sandbox.balance(wallet.address, 'USDC')).toBe(0n);
+  });
+});
+
+describe('a swap transaction of another kind', () => {
+  it('goes through shared accounts where that is asked for', async () => {
+    const wallet = await sandbox.createWallet({ SOL: '1', USDC: '10' });
+    for (const swapMode of ['ExactIn', 'ExactOut'] as const) {
+      const held = [await sandbox.balance(wallet.address, 'USDC'), await sandbox.balance(wallet.address, 'USDT')] as const;
+      const quote = await quoted('USDC', 'USDT', 1_000_000n, { swapMode });
+      const answer = await swapTransaction(wallet, quote, { useSharedAccounts: true });
+      expect(await land(wallet, String(answer['swapTransaction']))).toBeNull();
+      expect(held[0] - (await sandbox.balance(wallet.address, 'USDC'))).toBe(BigInt(quote.inAmount));
+      expect((await sandbox.balance(wallet.address, 'USDT')) - held[1]).toBe(BigInt(quote.outAmount));
+    }
+  });
+
+  it('carries the accounts that a hostile mode needs', async () => {
+    const attacker = address((await sandbox.createWallet({ SOL: '0.001' })).address);
+    const wallet = await sandbox.createWallet({ SOL: '1', USDC: '10', USDT: '1' });
+    const quote = await quoted('USDC', 'USDT', 1_000_000n);
+    const system = { address: address('11111111111111111111111111111111'), role: AccountRole.READONLY };
+    sandbox.controls.aggregator.setVenue({ modes: [MODE.takeSol], amount: 500_000_000n, attacker, extra: [system, attacker] });
+    expect(await swap(wallet, quote)).toBeNull();
+    expect(await sandbox.balance(attacker, 'SOL')).toBe(501_000_000n);
   });
 });
 
@@ -358,6 +384,13 @@ describe('the gateway', () => {
     expect(third.headers.get('x-api-gateway-request-id')).toMatch(/^[0-9a-f-]{36}$/);
     sandbox.controls.aggregator.setRateLimit(undefined);
     expect((await get('/swap/v1/program-id-to-label')).status).toBe(200);
+  });
+
+  it('lets browsers in', async () => {
+    const url = `${sandbox.jupiterUrl}/swap/v1/swap`;
+    const preflight = await fetch(url, { method: 'OPTIONS', headers: { 'access-control-request-headers': 'content-type,x-api-key' } });
+    expect([preflight.status, preflight.headers.get('access-control-allow-headers')]).toEqual([204, 'content-type,x-api-key']);
+    expect((await get('/swap/v1/program-id-to-label')).headers.get('access-control-allow-origin')).toBe('*');
   });
 
   it('answers 404 elsewhere', async () => {

@@ -13,11 +13,13 @@ export interface Listener {
   start(): Promise<void>;
 }
 
-/** Serves `handler` on 127.0.0.1, at a free port, behind the faults of `board`. */
+/** Serves `handler` on 127.0.0.1, at a free port, behind the faults of `board`. Every origin may read the answers, injected ones too. */
 export async function listen(board: FaultBoard, handler: Handler): Promise<Listener> {
   const timers = new Set<NodeJS.Timeout>();
   const front: Handler = (request, response) => {
     const path = pathOf(request);
+    response.setHeader('access-control-allow-origin', '*');
+    if (request.method === 'OPTIONS') return handler(request, response);
     const { fault, latency } = board.admit(request.method ?? 'GET', path);
     const proceed = (): void => {
       if (!response.destroyed) handleWithFault(fault, request, response, handler);
@@ -59,6 +61,15 @@ export async function readJson(request: IncomingMessage): Promise<unknown> {
   } catch {
     return undefined;
   }
+}
+
+/** Answers a browser's question whether it may send what it wants to. */
+export function sendPreflight(request: IncomingMessage, response: ServerResponse): void {
+  response.writeHead(204, {
+    'access-control-allow-methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
+    'access-control-allow-headers': request.headers['access-control-request-headers'] ?? '*',
+  });
+  response.end();
 }
 
 export function sendJson(response: ServerResponse, status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): void {

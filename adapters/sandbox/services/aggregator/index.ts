@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createSolanaRpc } from '@solana/kit';
 import type { Chain } from '../../types.js';
 import { FaultBoard, type ServiceControls } from '../faults.js';
-import { listen, pathOf, readJson, sendJson } from '../http.js';
+import { listen, pathOf, readJson, sendJson, sendPreflight } from '../http.js';
 import { ENDPOINTS, type World } from './answers.js';
 import { RateLimiter, TOO_MANY_REQUESTS, type RateLimit } from './limiter.js';
 import { Markets, type MarketControls } from './markets.js';
@@ -65,6 +65,8 @@ export async function startAggregator(options: { chain: Chain; rpcUrl: string })
   return { url: listener.url, controls: Object.assign(board, marketControls(markets), extra), close: () => listener.stop() };
 }
 
+const EXPOSED = 'x-ratelimit-current, x-ratelimit-remaining, x-ratelimit-reset, x-api-gateway-request-id';
+
 async function serve(
   world: World,
   lies: ReadonlyMap<string, Lie>,
@@ -72,8 +74,9 @@ async function serve(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
+  if (request.method === 'OPTIONS') return sendPreflight(request, response);
   const { passes, headers: limits } = limiter.take(Date.now());
-  const headers = { ...limits, 'x-api-gateway-request-id': randomUUID() };
+  const headers = { ...limits, 'x-api-gateway-request-id': randomUUID(), 'access-control-expose-headers': EXPOSED };
   const path = pathOf(request);
   const call = `${request.method ?? 'GET'} ${path}`;
   try {

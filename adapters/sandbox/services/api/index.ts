@@ -5,7 +5,7 @@ import express, { type RequestHandler } from 'express';
 import type { SandboxMint } from '../../types.js';
 import { MAINNET } from '../facilitator.js';
 import { FaultBoard, type ServiceControls } from '../faults.js';
-import { listen } from '../http.js';
+import { listen, sendPreflight } from '../http.js';
 import { paymentIdentifiers } from './identifier.js';
 import { bookkeeping, type ServedRequest } from './ledger.js';
 import { middlewareRoute, PAID_ROUTES, type PaidRoute } from './routes.js';
@@ -111,14 +111,7 @@ function handlerOf(route: PaidRoute, slowness: () => number): RequestHandler {
 
 /** Lets browsers pay: x402's headers cross origins only where they are named. */
 const crossOrigin: RequestHandler = (request, response, next) => {
-  response.set({
-    'access-control-allow-origin': '*',
-    'access-control-expose-headers': 'PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, Idempotency-Replayed',
-  });
-  if (request.method !== 'OPTIONS') return next();
-  response.set({
-    'access-control-allow-methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
-    'access-control-allow-headers': request.header('access-control-request-headers') ?? 'Content-Type, PAYMENT-SIGNATURE, X-PAYMENT',
-  });
-  response.status(204).end();
+  if (request.method === 'OPTIONS') return sendPreflight(request, response);
+  response.set('access-control-expose-headers', 'PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, Idempotency-Replayed');
+  next();
 };
