@@ -71,12 +71,11 @@ async function quoted(input: MintSymbol, output: MintSymbol, amount: bigint, mor
   return (await response.json()) as Quote;
 }
 
-async function refusal(response: Promise<Response>): Promise<readonly [number, string]> {
-  const { status, ...rest } = await response;
-  void rest;
-  const { errorCode, error } = (await (await response).json()) as { error: string; errorCode: string };
+async function refusal(pending: Promise<Response>): Promise<readonly [number, string]> {
+  const response = await pending;
+  const { errorCode, error } = (await response.json()) as { error: string; errorCode: string };
   expect(error).not.toBe('');
-  return [status, errorCode];
+  return [response.status, errorCode];
 }
 
 interface Rpc {
