@@ -1,0 +1,111 @@
+import { generateKeyPairSigner, getBase58Decoder, getBase64Decoder } from '@solana/kit';
+import { Keypair, PublicKey, SystemProgram, TransactionMessage, VersionedTransaction } from '@solana/web3.js';
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startNode } from '../../adapters/sandbox/node/index.js';
+import type { SandboxNode } from '../../adapters/sandbox/node/index.js';
+
+// The runtime aborts the whole process on bytes it cannot decode: that this file ends at all is the main assertion.
+let node: SandboxNode;
+let template: Uint8Array;
+let unsigned: Uint8Array;
+
+beforeAll(async () => {
+  node = await startNode({ slotMs: 0, confirmationMs: 0 });
+  const payer = Keypair.generate();
+  const { address } = await generateKeyPairSigner();
+  const table = node.chain.createLookupTable([address]);
+  node.chain.airdrop(address, 1_000_000_000n);
+  const instructions = [SystemProgram.transfer({ fromPubkey: payer.publicKey, toPubkey: payer.publicKey, lamports: 1 })];
+  const message = new TransactionMessage({
+    payerKey: payer.publicKey,
+    recentBlockhash: node.chain.blocks.tip.hash,
+    instructions,
+  }).compileToV0Message();
+  message.addressTableLookups.push({ accountKey: new PublicKey(table), writableIndexes: [0], readonlyIndexes: [] });
+  const transaction = new VersionedTransaction(message);
+  unsigned = transaction.serialize();
+  transaction.sign([payer]);
+  template = transaction.serialize();
+});
+
+afterAll(() => node.close());
+
+async function call(method: string, params: unknown): Promise<{ result?: unknown; error?: { code: number } }> {
+  const response = await fetch(node.url, { method: 'POST', body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }) });
+  return (await response.json()) as { result?: unknown; error?: { code: number } };
+}
+
+async function survives(bytes: Uint8Array): Promise<void> {
+  const text = getBase64Decoder().decode(bytes);
+  const config = { encoding: 'base64' };
+  const answers = await Promise.all([
+    call('simulateTransaction', [text, { ...config, replaceRecentBlockhash: true }]),
+    call('simulateTransaction', [text, { ...config, sigVerify: true }]),
+    call('sendTransaction', [text, { ...config, skipPreflight: true }]),
+    call('sendTransaction', [text, config]),
+    call('getFeeForMessage', [text]),
+  ]);
+  for (const { result, error } of answers) {
+    if (error === undefined) expect(result).toBeDefined();
+    else expect([-32602, -32002, -32003]).toContain(error.code);
+  }
+}
+
+test('survives any bytes', () => fc.assert(fc.asyncProperty(fc.uint8Array({ maxLength: 1_400 }), survives), { numRuns: 150 }));
+
+test('survives every single changed byte of a transaction', async () => {
+  for (const bytes of [template, unsigned]) {
+    for (let index = 0; index < bytes.length; index += 1) {
+      // Within a signature or a key one byte is as good as another.
+      if (index > 4 && index < 60) continue;
+      for (const value of [0, 1, 2, 0x7f, 0x80, 0x81, 0xff]) {
+        const changed = bytes.slice();
+        changed[index] = value;
+        await survives(changed);
+      }
+    }
+  }
+}, 120_000);
+
+test('survives transactions cut short, grown and spliced', () =>
+  fc.assert(
+    fc.asyncProperty(
+      fc.nat(2_000).chain((seed) => fc.tuple(fc.constant(seed), fc.uint8Array({ maxLength: 40 }), fc.nat(40))),
+      async ([seed, insert, remove]) => {
+        const at = seed % template.length;
+        await survives(Uint8Array.from([...template.slice(0, at), ...insert, ...template.slice(at + remove)]));
+      },
+    ),
+    { numRuns: 200 },
+  ));
+
+test('survives any arguments to any method', () => {
+  const methods = [
+    ...['getAccountInfo', 'getMultipleAccounts', 'getProgramAccounts', 'getTokenAccountsByOwner', 'getTransaction', 'getSignatureStatuses'],
+    ...[
+      'getSignaturesForAddress',
+      'simulateTransaction',
+      'requestAirdrop',
+      'getFeeForMessage',
+      'getRecentPrioritizationFees',
+      'isBlockhashValid',
+    ],
+    ...['getMinimumBalanceForRentExemption', 'getTokenSupply', 'getLatestBlockhash', 'sendTransaction'],
+  ];
+  const key = fc.uint8Array({ minLength: 30, maxLength: 34 }).map((bytes) => getBase58Decoder().decode(bytes));
+  const argument = fc.oneof(fc.jsonValue(), key, fc.array(key, { maxLength: 3 }), fc.record({ mint: key }), fc.record({ programId: key }));
+  return fc.assert(
+    fc.asyncProperty(fc.constantFrom(...methods), fc.array(argument, { maxLength: 3 }), async (method, params) => {
+      const { error } = await call(method, params);
+      if (error) expect([-32600, -32602, -32016]).toContain(error.code);
+    }),
+    { numRuns: 400 },
+  );
+});
+
+test('still works afterwards', async () => {
+  const { address } = await generateKeyPairSigner();
+  node.chain.airdrop(address, 1_000_000_000n);
+  expect(await call('getBalance', [address])).toMatchObject({ result: { value: 1_000_000_000 } });
+});
