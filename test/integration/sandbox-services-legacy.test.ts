@@ -20,7 +20,7 @@ beforeEach(() => void sandbox.controls.node.warp(1));
 /** One paid call of the client of the first generation (`x402/client`). */
 async function payLegacy(
   url: string,
-  init: RequestInit & { headers?: Record<string, string> } = {},
+  init: Omit<RequestInit, 'headers'> & { headers?: Record<string, string> } = {},
 ): Promise<{ terms: unknown; response: Response }> {
   const unpaid = await fetch(url, init);
   expect(unpaid.status).toBe(402);
