@@ -17,7 +17,7 @@ interface Wrapper extends Fetch {
   readonly [WRAPPED]: () => Fetch | undefined;
 }
 
-/** @internal The interceptor over any way to make a client; the public class is made of it. */
+/** The interceptor over any way to make a client; the public class is made of it. */
 export abstract class Interceptor {
   /** The client that pays. */
   readonly client: Client;
