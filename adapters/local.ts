@@ -1,6 +1,7 @@
 import type { ComposeTransport } from '../src/autopay/core.js';
 import { parseLocalOptions, type LocalOptions, type LocalSettings } from '../src/config.js';
 import type { Rpc } from '../src/solana/rpc.js';
+import type { Address } from '../src/solana/types.js';
 import type { Transport } from '../src/transport.js';
 
 /**
@@ -14,19 +15,20 @@ import type { Transport } from '../src/transport.js';
  * const quote = await transport.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: '1000000', swapMode: 'ExactOut' });
  */
 export function local(options: LocalOptions = {}): Transport {
-  return lazily(parseLocalOptions(options), undefined);
+  return lazily(parseLocalOptions(options));
 }
 
 /** @internal The local transport over a client's own settings and connection. */
-export const localOver: ComposeTransport = (config, rpc) => lazily(config, rpc);
+export const localOver: ComposeTransport = (config, rpc) => lazily(config, rpc, config.signer.address);
 
 /** Loads what does the work, web3.js among it, when it is first needed. */
-function lazily(settings: LocalSettings, rpc: Rpc | undefined): Transport {
-  let loading: Promise<Transport> | undefined;
-  const load = () => (loading ??= import('./local-operations.js').then(({ createOperations }) => createOperations(settings, rpc)));
+function lazily(settings: LocalSettings, rpc?: Rpc, wallet?: Address): Transport {
+  let loading: Promise<Required<Transport>> | undefined;
+  const load = () => (loading ??= import('./local-operations.js').then(({ createOperations }) => createOperations(settings, rpc, wallet)));
   return {
     quote: async (request, options) => (await load()).quote(request, options),
     buildSwap: async (request, options) => (await load()).buildSwap(request, options),
+    swapInstruction: async (request, options) => (await load()).swapInstruction(request, options),
     balance: async (request, options) => (await load()).balance(request, options),
     parsePayment: async (parts, options) => (await load()).parsePayment(parts, options),
     autoPay: async (request, options) => (await load()).autoPay(request, options),

@@ -1,4 +1,5 @@
 import type { Connection } from '@solana/web3.js';
+import { toAmount } from './amount.js';
 import { ConfigError } from './errors.js';
 import type { Journal } from './journal/types.js';
 import { SOLANA_MAINNET, pinnedMint, toNetwork } from './network.js';
@@ -7,6 +8,7 @@ import { systemRuntime, type Runtime } from './runtime.js';
 import { isAddress } from './solana/address.js';
 import { createKeySigner } from './solana/keys.js';
 import type { Signer } from './solana/signer.js';
+import type { SwapMode, SwapRequest } from './swap/types.js';
 import type { Transport } from './transport.js';
 
 /** Deadlines in milliseconds. */
@@ -235,4 +237,29 @@ function parseTimeouts(timeouts: Timeouts): Required<Timeouts> {
     terms: parseMs('timeouts.terms', timeouts.terms ?? 10_000),
     payment: parseMs('timeouts.payment', timeouts.payment ?? 120_000),
   };
+}
+
+/** A swap request whose mints are addresses and whose amount, mode and slippage are set. */
+export interface ResolvedRequest extends SwapRequest {
+  readonly amount: string;
+  readonly swapMode: SwapMode;
+  readonly slippageBps: number;
+}
+
+/** Checks a swap request and fills in the defaults. Throws `ConfigError` (`invalid_option`). */
+export function parseSwapRequest(request: SwapRequest, { network, policy }: Pick<LocalSettings, 'network' | 'policy'>): ResolvedRequest {
+  const amount = toAmount(request.amount);
+  if (amount === undefined || amount === 0n) throw refuse('amount', 'must be base units above 0, as a bigint or a decimal string.');
+  const { swapMode = 'ExactIn', slippageBps = policy.maxSlippageBps, maxAccounts } = request;
+  if (swapMode !== 'ExactIn' && swapMode !== 'ExactOut') throw refuse('swapMode', 'must be "ExactIn" or "ExactOut".');
+  if (!Number.isInteger(slippageBps) || slippageBps < 0 || slippageBps > policy.maxSlippageBps) {
+    throw refuse('slippageBps', `must be a whole number from 0 to policy.maxSlippageBps (${policy.maxSlippageBps}).`);
+  }
+  if (maxAccounts !== undefined && (!Number.isInteger(maxAccounts) || maxAccounts < 1 || maxAccounts > 64)) {
+    throw refuse('maxAccounts', 'must be a whole number from 1 to 64.');
+  }
+  const inputMint = parseMint('inputMint', request.inputMint, network);
+  const outputMint = parseMint('outputMint', request.outputMint, network);
+  if (inputMint === outputMint) throw refuse('outputMint', 'must be another token than inputMint.');
+  return { inputMint, outputMint, amount: amount.toString(), swapMode, slippageBps, ...(maxAccounts === undefined ? {} : { maxAccounts }) };
 }

@@ -1,6 +1,6 @@
 import type { OfferRefusal } from './errors.js';
 import type { Address } from './solana/types.js';
-import type { SwapQuote, SwapRequest, SwapTransaction } from './swap/types.js';
+import type { SwapBuild, SwapQuote, SwapRequest, SwapTransaction } from './swap/types.js';
 import type { X402Version } from './x402/types.js';
 
 /** A balance, as text and as base units. */
@@ -83,6 +83,11 @@ export interface TransportOptions {
 export interface Transport {
   quote(request: SwapRequest, options?: TransportOptions): Promise<SwapQuote>;
   buildSwap(request: { readonly wallet: Address; readonly quote: SwapQuote }, options?: TransportOptions): Promise<SwapTransaction>;
+  /**
+   * The one swap instruction of a quote, where the transport has it at hand: a client composes its own transaction anyway, so it
+   * need not have one built only to take it apart.
+   */
+  swapInstruction?(request: { readonly wallet: Address; readonly quote: SwapQuote }, options?: TransportOptions): Promise<SwapBuild>;
   /** Native SOL is asked for as the wrapped SOL mint. Without `mint`: all that the wallet holds. */
   balance(
     request: { readonly wallet: Address; readonly mint?: string | readonly string[] },

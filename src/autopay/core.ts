@@ -31,7 +31,7 @@ export interface Core {
 export type ComposeTransport = (config: Config, rpc: Rpc) => Transport;
 
 export function createCore(config: Config, events: Events, compose: ComposeTransport): Core {
-  const { network, signer, rpcUrls, wsUrl, connection, runtime, timeouts } = config;
+  const { rpcUrls, wsUrl, connection, timeouts } = config;
   const rpc = connectRpc({
     urls: rpcUrls,
     fetch: config.fetch,
@@ -39,12 +39,17 @@ export function createCore(config: Config, events: Events, compose: ComposeTrans
     ...(wsUrl === undefined ? {} : { wsUrl }),
     ...(connection === undefined ? {} : { connection }),
   });
-  const wallet = walletOf(signer.address, network);
+  return coreOver(config, events, rpc, config.transport ?? compose(config, rpc), walletOf(config.signer.address, config.network));
+}
+
+/** A core over a connection and a transport that are there already. */
+export function coreOver(config: Config, events: Events, rpc: Rpc, transport: Transport, wallet: Wallet): Core {
+  const { network, runtime } = config;
   return {
     config,
     events,
     rpc,
-    transport: config.transport ?? compose(config, rpc),
+    transport,
     wallet,
     journal: config.journal ?? wallet.journal,
     blockhashes: createBlockhashSource(rpc, runtime, BLOCKHASH_MAX_AGE_MS),

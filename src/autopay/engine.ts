@@ -1,6 +1,5 @@
 import type { Config } from '../config.js';
-import { parseMint } from '../config.js';
-import { toAmount } from '../amount.js';
+import { parseMint, parseSwapRequest } from '../config.js';
 import { ConfigError, ProtocolError } from '../errors.js';
 import type { Events } from '../events.js';
 import { capUse, rollingCaps, type CapUse } from '../policy/caps.js';
@@ -71,10 +70,10 @@ export function createEngine(config: Config, events: Events, compose: ComposeTra
     async swap(request, signal) {
       const emit = events.emitter(newId(core));
       await core.ready();
-      const swapped = await runSwap(core, { request: checkRequest(config, request), emit, signal });
+      const swapped = await runSwap(core, { request: parseSwapRequest(request, config), emit, signal });
       return { ...swapped.record, feeLamports: swapped.feeLamports.toString() };
     },
-    quote: async (request, signal) => core.transport.quote(checkRequest(config, request), { signal }),
+    quote: async (request, signal) => core.transport.quote(parseSwapRequest(request, config), { signal }),
     balance: async (mint, signal) => {
       const mints =
         mint === undefined ? undefined : (typeof mint === 'string' ? [mint] : mint).map((one) => parseMint('mint', one, config.network));
@@ -100,22 +99,6 @@ export function createEngine(config: Config, events: Events, compose: ComposeTra
       return Promise.resolve();
     },
   };
-}
-
-/** A swap request with addresses for symbols. Throws `ConfigError` (`invalid_option`). */
-function checkRequest(config: Config, request: SwapRequest): SwapRequest & { readonly amount: string } {
-  const amount = toAmount(request.amount);
-  const refuse = (option: string, rule: string) => new ConfigError('invalid_option', `Option ${option} ${rule}`, { details: { option } });
-  if (amount === undefined || amount === 0n) throw refuse('amount', 'must be base units above 0, as a bigint or a decimal string.');
-  const { swapMode = 'ExactIn', slippageBps = config.policy.maxSlippageBps } = request;
-  if (swapMode !== 'ExactIn' && swapMode !== 'ExactOut') throw refuse('swapMode', 'must be "ExactIn" or "ExactOut".');
-  if (!Number.isInteger(slippageBps) || slippageBps < 0 || slippageBps > config.policy.maxSlippageBps) {
-    throw refuse('slippageBps', `must be a whole number from 0 to policy.maxSlippageBps (${config.policy.maxSlippageBps}).`);
-  }
-  const inputMint = parseMint('inputMint', request.inputMint, config.network);
-  const outputMint = parseMint('outputMint', request.outputMint, config.network);
-  if (inputMint === outputMint) throw refuse('outputMint', 'must be another token than inputMint.');
-  return { inputMint, outputMint, amount: amount.toString(), swapMode, slippageBps };
 }
 
 async function pay(core: Core, given: PaymentRequired | Response, { url, signal }: PayOptions): Promise<Payment> {

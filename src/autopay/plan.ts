@@ -29,7 +29,7 @@ export interface Plan {
     /** What the wallet can spend of the mint now. */
     readonly available: string;
   };
-  /** The swap that would come first, where the wallet holds too little. */
+  /** The swap that would come first, where the wallet holds too little. Absent also where SOL would only be wrapped. */
   readonly swap?: Omit<SwapQuote, 'raw'>;
   /** The entries of `accepts` that would not be paid, and why. */
   readonly refused: readonly OfferRefusal[];
@@ -67,7 +67,7 @@ export async function makePlan(core: Core, call: Call, unpaid: Response, terms: 
       ...(microUsd === undefined ? {} : { usd: formatUsd(microUsd) }),
       available: facts.available.toString(),
     },
-    ...(funding === undefined ? {} : { swap: withoutRaw(funding.quote) }),
+    ...(funding === undefined || !('quote' in funding) ? {} : { swap: withoutRaw(funding.quote) }),
     refused,
     maxFeeLamports: (funding === undefined ? 0n : policy.maxFeeLamports).toString(),
   };

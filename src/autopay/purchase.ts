@@ -2,7 +2,7 @@ import { hex } from '@scure/base';
 import { throwIfAborted } from '../deadline.js';
 import { amendError, isExactChangeError, ProtocolError, type Moved } from '../errors.js';
 import type { Emit } from '../events.js';
-import type { Attempt } from '../journal/types.js';
+import type { Attempt, SignedSwap } from '../journal/types.js';
 import type { Hold } from '../journal/ledger.js';
 import { overBudget, rollingCaps } from '../policy/caps.js';
 import { formatUsd } from '../policy/policy.js';
@@ -90,10 +90,12 @@ export async function prepare(core: Core, { id, place, choice, signal, emit, mov
     ...(microUsd === undefined ? {} : { microUsd: microUsd.toString() }),
   };
   await reserve(core, reserved);
+  let attempt = reserved;
   let hold: Hold | undefined;
   let signed = false;
   try {
-    const secured = await secure(core, choice, emit, signal, moved);
+    const onSwapSigned = (swap: SignedSwap) => core.journal.put((attempt = { ...attempt, swap }));
+    const secured = await secure(core, choice, { emit, signal, moved, onSwapSigned });
     hold = secured.hold;
     const funded = runtime.now();
     throwIfAborted(signal);
@@ -103,11 +105,11 @@ export async function prepare(core: Core, { id, place, choice, signal, emit, mov
       funded: funded - startedAt,
       signed: runtime.now() - startedAt,
     });
-    const attempt = { ...reserved, state: 'signed' as const, payment, receipt };
-    await core.journal.put(attempt);
+    const open = { ...attempt, state: 'signed' as const, payment, receipt };
+    await core.journal.put(open);
     signed = true;
     emit('payment.signed', { payerSignature: payment.payerSignature, lastValidBlockHeight: payment.lastValidBlockHeight });
-    return { attempt, hold, seen: new Set() };
+    return { attempt: open, hold, seen: new Set() };
   } finally {
     if (!signed) {
       hold?.release();

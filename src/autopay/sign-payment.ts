@@ -1,4 +1,5 @@
 import { base58 } from '@scure/base';
+import { untilAborted } from '../deadline.js';
 import { TransactionError } from '../errors.js';
 import type { SignedPayment } from '../journal/types.js';
 import { verifySignature } from '../solana/keys.js';
@@ -18,17 +19,20 @@ const SELLER_HASH_MARGIN = 20n;
 // The slot comes with a cached blockhash of a node at `confirmed`; a short fork may count a little differently.
 const SLOT_MARGIN = 64;
 
-/** Builds, checks and signs the payment for a choice. Nothing leaves. */
-export async function signPayment(
-  core: Core,
-  { terms, offer, facts }: Choice,
-  url: string,
-  signal: AbortSignal | undefined,
-): Promise<SignedPayment> {
+/** A payment's message, built and checked, and what finds it on chain. */
+export interface Composed {
+  readonly message: Uint8Array;
+  readonly memo: string | undefined;
+  readonly blockhash: string;
+  readonly lastValidBlockHeight: bigint;
+  readonly slot: number;
+}
+
+/** Builds the payment for a choice and checks it against itself. */
+export async function composePayment(core: Core, { offer, facts }: Choice, signal: AbortSignal | undefined): Promise<Composed> {
   const { signer, runtime } = core.config;
   const own = await core.blockhashes.fresh({ signal });
   const blockhash = offer.recentBlockhash ?? own.blockhash;
-  const lastValidBlockHeight = own.lastValidBlockHeight + (offer.recentBlockhash === undefined ? 0n : SELLER_HASH_MARGIN);
   const built = {
     offer,
     payer: signer.address,
@@ -42,7 +46,16 @@ export async function signPayment(
   };
   const { message, memo } = buildExactPayment(built);
   checkOwnPayment(message, built);
-  const signature = await askSigner(core, message, offer, url);
+  const margin = offer.recentBlockhash === undefined ? 0n : SELLER_HASH_MARGIN;
+  return { message, memo, blockhash, lastValidBlockHeight: own.lastValidBlockHeight + margin, slot: own.slot - SLOT_MARGIN };
+}
+
+/** Builds, checks and signs the payment for a choice. Nothing leaves. */
+export async function signPayment(core: Core, choice: Choice, url: string, signal: AbortSignal | undefined): Promise<SignedPayment> {
+  const { signer, runtime } = core.config;
+  const { terms, offer, facts } = choice;
+  const { message, memo, blockhash, lastValidBlockHeight, slot } = await composePayment(core, choice, signal);
+  const signature = await untilAborted(askSigner(core, message, offer, url), signal);
   const transaction = assembleTransaction(message, new Map([[signer.address, signature]]));
   const paymentId = offersPaymentId(terms) ? createPaymentId(runtime.randomBytes(PAYMENT_ID_BYTES)) : undefined;
   const header = encodePayment({ paymentRequired: terms, offer, transaction, ...(paymentId === undefined ? {} : { paymentId }) });
@@ -51,7 +64,7 @@ export async function signPayment(
     payerSignature: base58.encode(signature),
     source: facts.source,
     ...(memo === undefined ? {} : { memo }),
-    slot: own.slot - SLOT_MARGIN,
+    slot,
     blockhash,
     lastValidBlockHeight: lastValidBlockHeight.toString(),
   };
@@ -76,7 +89,7 @@ async function askSigner(core: Core, message: Uint8Array, offer: Choice['offer']
   const { mint, payTo } = offer;
   let signature: Uint8Array | undefined;
   try {
-    signature = await signer.signMessage(message, { kind: 'payment', network, mint, amount: offer.amount.toString(), payTo, url });
+    signature = await signer.signMessage(message.slice(), { kind: 'payment', network, mint, amount: offer.amount.toString(), payTo, url });
   } catch (cause) {
     throw new TransactionError('signing_failed', 'The signer refused or failed to sign the payment. Nothing was sent.', {
       details: { address: signer.address },

@@ -22,22 +22,24 @@ interface Shelf {
   [WALLETS]?: Map<string, Wallet>;
 }
 
+/** State that nobody shares: for planning on behalf of others. */
+export function newWallet(): Wallet {
+  return {
+    ledger: createLedger(),
+    locks: createLocks(),
+    journal: memoryJournal(),
+    sequence: { blockhash: '', count: 0 },
+    waiting: new Map(),
+    active: new Set(),
+  };
+}
+
 /** The shared state of a wallet on a network: one for the process, also across copies of the package. */
 export function walletOf(address: string, network: string): Wallet {
   const place: typeof globalThis & Shelf = globalThis;
   const wallets = (place[WALLETS] ??= new Map());
   const key = `${network} ${address}`;
   let wallet = wallets.get(key);
-  if (wallet === undefined) {
-    wallet = {
-      ledger: createLedger(),
-      locks: createLocks(),
-      journal: memoryJournal(),
-      sequence: { blockhash: '', count: 0 },
-      waiting: new Map(),
-      active: new Set(),
-    };
-    wallets.set(key, wallet);
-  }
+  if (wallet === undefined) wallets.set(key, (wallet = newWallet()));
   return wallet;
 }

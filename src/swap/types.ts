@@ -13,6 +13,8 @@ export interface SwapRequest {
   readonly swapMode?: SwapMode;
   /** Basis points; default 50. */
   readonly slippageBps?: number;
+  /** Accounts that the route may use: fewer make a smaller transaction and a worse price. Default: as many as the provider likes. */
+  readonly maxAccounts?: number;
 }
 
 /** A quote in our words. Amounts are decimal strings of base units. */

@@ -1,0 +1,101 @@
+import { base64 } from '@scure/base';
+import type { LocalSettings } from '../src/config.js';
+import { isExactChangeError } from '../src/errors.js';
+import { createHttp } from '../src/http.js';
+import { createBlockhashSource } from '../src/solana/blockhash.js';
+import { connectRpc } from '../src/solana/connection.js';
+import type { Rpc } from '../src/solana/rpc.js';
+import { assembleTransaction } from '../src/solana/transaction.js';
+import type { Address } from '../src/solana/types.js';
+import { priorityFee, SIGNATURE_LAMPORTS } from '../src/swap/budget.js';
+import { createFallback } from '../src/swap/fallback.js';
+import { createJupiterV1 } from '../src/swap/jupiter-v1.js';
+import { createJupiterV2 } from '../src/swap/jupiter-v2.js';
+import { jupiterLimiter } from '../src/swap/limiter.js';
+import { boundsOf, prepareSwap } from '../src/swap/prepare.js';
+import { quoteExactOutput } from '../src/swap/sizing.js';
+import type { SwapProvider, SwapQuote } from '../src/swap/types.js';
+import type { Transport } from '../src/transport.js';
+import { parseMint, parseSwapRequest, type ResolvedRequest } from '../src/config.js';
+import { U64_MAX } from '../src/amount.js';
+import { autoPayStep } from './local-auto-pay.js';
+import { allBalances, balancesOf } from './local-balance.js';
+import { parsedPayment } from './local-parse.js';
+
+// Jupiter's /build has no quote without a taker; before one is known, nobody is asked for. What is built is built for the wallet.
+const NOBODY = '1nc1nerator11111111111111111111111111111111';
+
+const BLOCKHASH_MAX_AGE_MS = 2_000;
+
+/** @internal The operations of the local transport, loaded with web3.js and the rest when first needed. */
+export function createOperations(settings: LocalSettings, given: Rpc | undefined, taker: Address = NOBODY): Required<Transport> {
+  const { network, policy, runtime, timeouts } = settings;
+  const rpc = given ?? connect(settings);
+  const provider = jupiter(settings, taker);
+  const blockhashes = createBlockhashSource(rpc, runtime, BLOCKHASH_MAX_AGE_MS);
+  const limits = { maxPriorityFeeLamports: policy.maxFeeLamports, maxRentLamports: policy.maxRentLamports };
+  const operations: Required<Transport> = {
+    quote: (request, options) => quote(provider, parseSwapRequest(request, settings), options?.signal),
+    async buildSwap({ wallet, quote: asked }, options) {
+      const order = {
+        bounds: boundsOf(asked),
+        build: (signal?: AbortSignal) => provider.build(asked, wallet, signal),
+        signal: options?.signal,
+      };
+      const { message, compute, lastValidBlockHeight } = await prepareSwap({ rpc, runtime, blockhashes, limits }, wallet, order);
+      return {
+        transaction: base64.encode(assembleTransaction(message, new Map())),
+        lastValidBlockHeight: lastValidBlockHeight.toString(),
+        quote: asked,
+        computeUnitLimit: compute.unitLimit,
+        priorityFeeLamports: priorityFee(compute).toString(),
+      };
+    },
+    swapInstruction: ({ wallet, quote: asked }, options) => provider.build(asked, wallet, options?.signal),
+    async balance({ wallet, mint }, options) {
+      const signal = { signal: options?.signal };
+      if (mint === undefined) return allBalances(rpc, wallet, signal);
+      const mints = (typeof mint === 'string' ? [mint] : mint).map((one) => parseMint('mint', one, network));
+      return balancesOf(rpc, wallet, mints, signal);
+    },
+    parsePayment: (parts) => Promise.resolve(parsedPayment(parts, network)),
+    autoPay: (request, options) => autoPayStep({ settings, rpc, transport: operations }, request, options?.signal),
+  };
+  return operations;
+}
+
+function connect({ rpcUrls, wsUrl, connection, fetch, timeouts }: LocalSettings): Rpc {
+  return connectRpc({
+    urls: rpcUrls,
+    fetch,
+    timeoutMs: timeouts.rpc,
+    ...(wsUrl === undefined ? {} : { wsUrl }),
+    ...(connection === undefined ? {} : { connection }),
+  });
+}
+
+/** Jupiter's two APIs as one provider: the first quotes exact outputs, the second is there when the first has no route or is gone. */
+function jupiter({ jupiterUrl: baseUrl, jupiterApiKey: apiKey, fetch, timeouts, runtime }: LocalSettings, taker: Address): SwapProvider {
+  const http = createHttp({ fetch, timeoutMs: timeouts.jupiter, runtime, limiter: jupiterLimiter(baseUrl, apiKey, runtime) });
+  const options = { baseUrl, apiKey, http, runtime };
+  return createFallback({ first: createJupiterV1(options), second: createJupiterV2({ ...options, taker }), runtime });
+}
+
+async function quote(provider: SwapProvider, request: ResolvedRequest, signal: AbortSignal | undefined): Promise<SwapQuote> {
+  const { inputMint, outputMint, slippageBps, swapMode, maxAccounts } = request;
+  const amount = BigInt(request.amount);
+  const common = { inputMint, outputMint, slippageBps, ...(maxAccounts === undefined ? {} : { maxAccounts }) };
+  if (swapMode === 'ExactIn') return provider.quote({ ...common, amount, swapMode }, signal);
+  try {
+    return await provider.quote({ ...common, amount, swapMode }, signal);
+  } catch (error) {
+    if (!isExactChangeError(error, 'no_route')) throw error;
+  }
+  // What selling the output would bring is about what it costs: a first guess for sizing the input.
+  const reverse = await provider.quote({ inputMint: outputMint, outputMint: inputMint, slippageBps, amount, swapMode: 'ExactIn' }, signal);
+  return quoteExactOutput(
+    { ...provider, supportsExactOut: false },
+    { ...common, target: amount, maxIn: U64_MAX, seedIn: BigInt(reverse.outAmount) },
+    signal,
+  );
+}

@@ -1,0 +1,131 @@
+import { ceilDiv, maxAmount } from '../amount.js';
+import { FundsError, isExactChangeError, type ExactChangeError } from '../errors.js';
+import { pinnedMint, WSOL_MINT } from '../network.js';
+import { associatedTokenAddress } from '../solana/accounts.js';
+import type { Address } from '../solana/types.js';
+import { orderCandidates, type Candidate, type Holdings } from '../swap/candidates.js';
+import type { SwapQuote } from '../swap/types.js';
+import type { Offer } from '../x402/types.js';
+import type { Core } from './core.js';
+import { readHoldings } from './holdings.js';
+import { askQuote } from './ask-quote.js';
+import type { Facts } from './survey.js';
+import { valueOf } from './value.js';
+
+/** How to get what is missing: a swap by quote, or SOL wrapped as it is. */
+export type Funding = { readonly inputMint: Address; readonly maxInAmount: bigint } & (
+  { readonly quote: SwapQuote } | { readonly wrap: bigint }
+);
+
+// jupiter.md 5.4: quotes are scarce, and a wallet may hold a hundred tokens.
+const MAX_CANDIDATES = 3;
+
+// Fees, and the rent of the accounts that a swap may have to create; what it really takes is checked against the wallet before signing.
+const KEEP_LAMPORTS = 8_000_000n;
+
+/**
+ * Finds a token to swap from and a quote that brings at least what is missing: a little more where that is affordable, so that
+ * small calls do not each cost a swap. Throws `insufficient_funds`, or the last candidate's reason.
+ *
+ * @param needed - Base units that have to be there in the end, for this payment and those that wait with it.
+ */
+export async function findFunding(
+  core: Core,
+  mint: Address,
+  facts: Facts,
+  needed: bigint,
+  signal: AbortSignal | undefined,
+): Promise<Funding> {
+  const missing = needed - facts.available;
+  const holdings = await readHoldings(core, [], signal);
+  if (mint === WSOL_MINT) {
+    const native = holdings.lamports - core.wallet.ledger.held(holdings.wallet) - KEEP_LAMPORTS;
+    if (native >= missing) return { inputMint: WSOL_MINT, maxInAmount: missing, wrap: missing };
+  }
+  const candidates = orderCandidates(holdings, {
+    outputMint: mint,
+    keepLamports: KEEP_LAMPORTS,
+    swapFrom: core.config.swapFrom,
+    reserved: reservedOf(core, holdings),
+  });
+  if (candidates.length === 0) throw short(mint, needed, facts);
+  const float = await floatOf(core, mint, facts.decimals, signal);
+  let reason: ExactChangeError | undefined;
+  for (const candidate of candidates.slice(0, MAX_CANDIDATES)) {
+    const quote = await quoteFrom(core, candidate, mint, missing, float, signal).catch(asReason);
+    if (!isExactChangeError(quote)) return { inputMint: candidate.mint, maxInAmount: BigInt(quote.maxInAmount), quote };
+    // The best candidate's reason says the most, unless it merely holds too little.
+    if (reason === undefined || reason.code === 'insufficient_funds') reason = quote;
+  }
+  throw reason?.code === 'insufficient_funds' ? short(mint, needed, facts) : reason;
+}
+
+/** The refusal of an offer whose token the wallet holds too little of. */
+export function shortOf({ mint, amount }: Offer, { available }: Facts): FundsError {
+  return new FundsError(
+    'insufficient_funds',
+    `The price is ${amount} base units of ${mint}, and the wallet can spend ${available}. Fund it, or turn autoSwap on to swap from another token.`,
+    { details: { mint, required: amount.toString(), available: available.toString() } },
+  );
+}
+
+async function quoteFrom(
+  core: Core,
+  candidate: Candidate,
+  mint: Address,
+  missing: bigint,
+  float: bigint,
+  signal: AbortSignal | undefined,
+): Promise<SwapQuote> {
+  const ask = (amount: bigint) =>
+    askQuote(
+      core,
+      {
+        inputMint: candidate.mint,
+        outputMint: mint,
+        amount: amount.toString(),
+        swapMode: 'ExactOut',
+        slippageBps: core.config.policy.maxSlippageBps,
+      },
+      signal,
+    );
+  const wanted = maxAmount(missing, float);
+  let quote = await ask(wanted);
+  // Not enough for the float may still be enough for the price.
+  if (BigInt(quote.maxInAmount) > candidate.available && wanted > missing) quote = await ask(missing);
+  if (BigInt(quote.maxInAmount) <= candidate.available) return quote;
+  throw new FundsError(
+    'insufficient_funds',
+    `The swap would take up to ${quote.maxInAmount} base units of ${candidate.mint}, and ${candidate.available} can be spent. Fund the wallet.`,
+    { details: { mint: candidate.mint, required: quote.maxInAmount, available: candidate.available.toString() } },
+  );
+}
+
+/** `policy.minSwap` in base units of a mint; 0 where the mint has no price. */
+async function floatOf(core: Core, mint: Address, decimals: number, signal: AbortSignal | undefined): Promise<bigint> {
+  const one = 10n ** BigInt(decimals);
+  const price = await valueOf(core, mint, one, decimals, signal);
+  return price === undefined || price === 0n ? 0n : ceilDiv(core.config.policy.minSwap * one, price);
+}
+
+/** What concerns one candidate passes to the next; what concerns all of them (a rate limit, an outage) ends the search. */
+function asReason(error: unknown): ExactChangeError {
+  const next: readonly string[] = ['no_route', 'price_impact_too_high', 'swap_overhead_too_high', 'quote_mismatch', 'insufficient_funds'];
+  if (isExactChangeError(error) && next.includes(error.code)) return error;
+  throw error;
+}
+
+function reservedOf(core: Core, { wallet, tokens }: Holdings): ReadonlyMap<Address, bigint> {
+  const { ledger } = core.wallet;
+  const reserved = new Map(tokens.map(({ address, account }) => [account.mint, ledger.held(address)]));
+  const wrapped = associatedTokenAddress(wallet, WSOL_MINT, pinnedMint(core.config.network, WSOL_MINT)?.tokenProgram ?? '');
+  return reserved.set(WSOL_MINT, ledger.held(wallet) + ledger.held(wrapped));
+}
+
+function short(mint: Address, needed: bigint, { available }: Facts): FundsError {
+  return new FundsError(
+    'insufficient_funds',
+    `The payment needs ${needed} base units of ${mint}, the wallet can spend ${available}, and no token it holds is worth the difference. Fund the wallet.`,
+    { details: { mint, required: needed.toString(), available: available.toString() } },
+  );
+}

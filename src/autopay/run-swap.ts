@@ -1,0 +1,247 @@
+import { base64 } from '@scure/base';
+import type { ResolvedRequest } from '../config.js';
+import { untilAborted } from '../deadline.js';
+import { isExactChangeError, TransactionError } from '../errors.js';
+import type { Emit } from '../events.js';
+import type { SignedSwap as SwapRecord } from '../journal/types.js';
+import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../network.js';
+import type { Receipt } from '../receipt.js';
+import { associatedTokenAddress } from '../solana/accounts.js';
+import { landTransaction } from '../solana/confirm.js';
+import { fetchLookupTables } from '../solana/tables.js';
+import type { Address } from '../solana/types.js';
+import { SIGNATURE_LAMPORTS } from '../swap/budget.js';
+import { maxAccountsLadder } from '../swap/compose.js';
+import { extractSwapInstruction, lookupTablesOf } from '../swap/extract.js';
+import { boundsOf, signSwap, type SignedSwap, type SwapDeps } from '../swap/prepare.js';
+import { signWrap } from '../swap/sign-wrap.js';
+import type { SwapBuild, SwapQuote } from '../swap/types.js';
+import { askQuote } from './ask-quote.js';
+import type { Core } from './core.js';
+import { outcomeOf, readLanded, rememberAfter } from './swap-outcome.js';
+
+/** A swap that is confirmed. */
+export interface Swapped {
+  readonly record: NonNullable<Receipt['swap']>;
+  readonly feeLamports: bigint;
+}
+
+export interface SwapTask {
+  readonly request: ResolvedRequest;
+  /** Asked for already: used if it is young. */
+  readonly quote?: SwapQuote | undefined;
+  /** The output is wrapped SOL, and wanted as such. */
+  readonly keepWrapped?: boolean | undefined;
+  readonly emit: Emit;
+  readonly signal: AbortSignal | undefined;
+  /** Writes the signed swap down before it leaves. */
+  readonly onSigned?: ((signed: SwapRecord) => Promise<void>) | undefined;
+}
+
+const RESEND_MS = 2_000;
+
+// A price moves on: from an older quote the swap would mostly fail.
+const QUOTE_MAX_AGE_MS = 5_000;
+
+// One more try where the first provably came to nothing.
+const MAX_LANDINGS = 2;
+
+/**
+ * Swaps and waits for confirmation. A swap that failed over its price, or provably never landed, is tried once more with a new quote; one that did
+ * not fit a transaction, with fewer accounts.
+ */
+export async function runSwap(core: Core, task: SwapTask): Promise<Swapped> {
+  const { runtime } = core.config;
+  const ladder = [...maxAccountsLadder];
+  let { request } = task;
+  let quote = task.quote;
+  for (let landings = 1; ;) {
+    if (quote === undefined || runtime.now() - quote.quotedAt > QUOTE_MAX_AGE_MS) quote = await askQuote(core, request, task.signal);
+    const { inputMint, inAmount, maxInAmount, outputMint, outAmount, minOutAmount, provider } = quote;
+    task.emit('swap.quoted', { inputMint, inAmount, maxInAmount, outputMint, outAmount, minOutAmount, provider });
+    try {
+      return await swapOnce(core, task, quote);
+    } catch (error) {
+      const maxAccounts = isExactChangeError(error, 'transaction_too_large') ? ladder.shift() : undefined;
+      if (maxAccounts !== undefined) request = { ...request, maxAccounts };
+      else if (landings >= MAX_LANDINGS || !worthAnother(error)) throw error;
+      else landings += 1;
+      quote = undefined;
+    }
+  }
+}
+
+/** Turns SOL into wrapped SOL, for a payment that is made in it. */
+export async function runWrap(core: Core, amount: bigint, task: Pick<SwapTask, 'emit' | 'signal' | 'onSigned'>): Promise<Swapped> {
+  const record = { inputMint: WSOL_MINT, outputMint: WSOL_MINT, inAmount: amount, outAmount: amount, provider: 'wrap' };
+  return exclusively(
+    core,
+    [WSOL_MINT],
+    task,
+    () => signWrap(depsOf(core), { amount, reserved: () => reservedFor(core, WSOL_MINT, WSOL_MINT) }),
+    record,
+  );
+}
+
+function swapOnce(core: Core, task: SwapTask, quote: SwapQuote): Promise<Swapped> {
+  const bounds = boundsOf(quote);
+  const order = {
+    bounds,
+    build: (signal?: AbortSignal) => buildOf(core, quote, signal),
+    keepWrapped: task.keepWrapped,
+    reserved: () => reservedFor(core, quote.inputMint, quote.outputMint),
+    signal: task.signal,
+  };
+  const record = {
+    inputMint: quote.inputMint,
+    outputMint: quote.outputMint,
+    inAmount: BigInt(quote.inAmount),
+    outAmount: BigInt(quote.outAmount),
+    provider: quote.provider,
+  };
+  return exclusively(core, [quote.inputMint, quote.outputMint], task, () => signSwap(depsOf(core), order), record);
+}
+
+/**
+ * Signs and lands while no payment leaves from the accounts that it touches and no other swap of the wallet runs: the guard at its end holds
+ * them to the balances that were read before. The caller may stop waiting; the swap goes on to its end.
+ */
+function exclusively(
+  core: Core,
+  mints: readonly Address[],
+  { emit, signal, onSigned }: Pick<SwapTask, 'emit' | 'signal' | 'onSigned'>,
+  sign: () => Promise<SignedSwap>,
+  quoted: {
+    readonly inputMint: Address;
+    readonly outputMint: Address;
+    readonly inAmount: bigint;
+    readonly outAmount: bigint;
+    readonly provider: string;
+  },
+): Promise<Swapped> {
+  const locks = [...mints.map(mintLock), LAMPORTS_LOCK];
+  const work = core.wallet.locks.hold(locks, async () => {
+    const signed = await sign();
+    const lastValidBlockHeight = signed.lastValidBlockHeight.toString();
+    await onSigned?.({ signature: signed.signature, transaction: base64.encode(signed.bytes), lastValidBlockHeight });
+    emit('swap.signed', { signature: signed.signature, lastValidBlockHeight });
+    try {
+      await land(core, signed);
+    } catch (error) {
+      core.wallet.ledger.forget(signed.expected.source);
+      core.wallet.ledger.forget(signed.expected.output);
+      if (isExactChangeError(error)) emit('swap.failed', { signature: signed.signature, code: error.code });
+      throw error;
+    }
+    return finished(core, signed, quoted, emit);
+  });
+  return untilAborted(work, signal);
+}
+
+/** The lock of whoever moves a mint's tokens out of or into the wallet. */
+export function mintLock(mint: Address): string {
+  return `mint ${mint}`;
+}
+
+const LAMPORTS_LOCK = 'lamports';
+
+async function land(core: Core, { bytes, signature, lastValidBlockHeight }: SignedSwap): Promise<void> {
+  const { rpc, config, closing } = core;
+  const landing = await landTransaction({
+    rpc,
+    runtime: config.runtime,
+    bytes,
+    lastValidBlockHeight,
+    resendMs: RESEND_MS,
+    signal: closing.signal,
+  });
+  switch (landing.outcome) {
+    case 'confirmed':
+      return;
+    case 'failed':
+      throw new TransactionError('swap_failed', 'The swap landed and failed, so only its network fee is gone. Try again.', {
+        details: { signature, reason: landing.error },
+      });
+    case 'expired':
+      throw new TransactionError('swap_expired', 'The swap did not land before its blockhash expired, and now never can. Try again.', {
+        details: { signature },
+      });
+    case 'unknown':
+      throw new TransactionError(
+        'swap_uncertain',
+        `The swap was sent, and no node says what became of it. Look up its signature, or wait until block height ${lastValidBlockHeight} is final, before trying again.`,
+        { details: { signature, lastValidBlockHeight: lastValidBlockHeight.toString() }, funds: 'uncertain' },
+      );
+  }
+}
+
+async function finished(
+  core: Core,
+  { signature, expected }: SignedSwap,
+  quoted: {
+    readonly inputMint: Address;
+    readonly outputMint: Address;
+    readonly inAmount: bigint;
+    readonly outAmount: bigint;
+    readonly provider: string;
+  },
+  emit: Emit,
+): Promise<Swapped> {
+  const landed = await readLanded(core, signature);
+  if (landed === undefined) {
+    emit('warning', { message: `No node gives the confirmed swap ${signature}, so its amounts are reported as quoted.` });
+    core.wallet.ledger.forget(expected.source);
+    core.wallet.ledger.forget(expected.output);
+  } else rememberAfter(core, landed, expected);
+  const wrapped = quoted.inputMint === quoted.outputMint;
+  const seen = landed === undefined || wrapped ? undefined : outcomeOf(landed, core.config.signer.address, expected);
+  const record = {
+    signature,
+    inputMint: quoted.inputMint,
+    inAmount: (seen ?? quoted).inAmount.toString(),
+    outputMint: quoted.outputMint,
+    outAmount: (seen ?? quoted).outAmount.toString(),
+    provider: quoted.provider,
+  };
+  const feeLamports = landed?.feeLamports ?? expected.networkFeeLamports + expected.priorityFeeLamports;
+  emit('swap.confirmed', { ...record, feeLamports: feeLamports.toString() });
+  return { record, feeLamports };
+}
+
+/** The one swap instruction: from the transport as it is, or out of the transaction that it built. */
+async function buildOf(core: Core, quote: SwapQuote, signal: AbortSignal | undefined): Promise<SwapBuild> {
+  const wallet = core.config.signer.address;
+  const { transport } = core;
+  if (transport.swapInstruction !== undefined) return transport.swapInstruction({ wallet, quote }, { signal });
+  const { transaction } = await transport.buildSwap({ wallet, quote }, { signal });
+  const bytes = base64.decode(transaction);
+  const lookupTables = lookupTablesOf(bytes);
+  const tables = await fetchLookupTables(core.rpc, lookupTables, { signal });
+  return { instruction: extractSwapInstruction(bytes, tables, wallet), lookupTables };
+}
+
+function depsOf(core: Core): SwapDeps {
+  const { signer, runtime, network, policy } = core.config;
+  const maxPriorityFeeLamports = policy.maxFeeLamports > SIGNATURE_LAMPORTS ? policy.maxFeeLamports - SIGNATURE_LAMPORTS : 0n;
+  const limits = { maxPriorityFeeLamports, maxRentLamports: policy.maxRentLamports };
+  return { rpc: core.rpc, signer, runtime, blockhashes: core.blockhashes, network, limits };
+}
+
+/** What payments in flight may still take from the accounts that the swap's guard looks at. */
+function reservedFor(core: Core, inputMint: Address, outputMint: Address): { input: bigint; output: bigint; lamports: bigint } {
+  const { ledger } = core.wallet;
+  const wallet = core.config.signer.address;
+  const held = (mint: Address) =>
+    [TOKEN_PROGRAM, TOKEN_2022_PROGRAM].reduce((sum, program) => sum + ledger.held(associatedTokenAddress(wallet, mint, program)), 0n);
+  return { input: held(inputMint), output: held(outputMint), lamports: ledger.held(wallet) };
+}
+
+// What Jupiter's program fails with when the price moved: a new quote may well do.
+const PRICE_MOVED = /SlippageToleranceExceeded|ExactOutAmountNotMatched|"Custom":(?:6001|6017)\b/;
+
+function worthAnother(error: unknown): boolean {
+  if (isExactChangeError(error, 'swap_expired')) return true;
+  return (
+    (isExactChangeError(error, 'swap_failed') || isExactChangeError(error, 'simulation_failed')) && PRICE_MOVED.test(error.details.reason)
+  );
+}

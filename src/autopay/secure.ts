@@ -1,0 +1,112 @@
+import type { Moved } from '../errors.js';
+import type { Emit } from '../events.js';
+import type { Hold } from '../journal/ledger.js';
+import type { SignedSwap } from '../journal/types.js';
+import { untilAborted } from '../deadline.js';
+import { WSOL_MINT } from '../network.js';
+import type { Choice } from './choose.js';
+import type { Core } from './core.js';
+import { findFunding, shortOf, type Funding } from './funding.js';
+import { mintLock, runSwap, runWrap, type Swapped } from './run-swap.js';
+import { knownAvailable, survey, type Facts } from './survey.js';
+
+/** The tokens of a payment, promised to it, and the swap that brought them, if one did. */
+export interface Secured {
+  readonly hold: Hold;
+  readonly swap: Swapped | undefined;
+}
+
+interface Task {
+  readonly emit: Emit;
+  readonly signal: AbortSignal | undefined;
+  /** Grows by what lands, also where this fails. */
+  readonly moved: Moved[];
+  readonly onSwapSigned: (signed: SignedSwap) => Promise<void>;
+}
+
+/** Holds the tokens for a payment; swaps first where there are too few. One swap serves all payments in a mint that wait for it. */
+export async function secure(core: Core, choice: Choice, task: Task): Promise<Secured> {
+  const { offer, facts } = choice;
+  const { emit, signal } = task;
+  const { waiting, locks } = core.wallet;
+  const missing = offer.amount > facts.available ? offer.amount - facts.available : 0n;
+  emit('balance.checked', {
+    mint: offer.mint,
+    available: facts.available.toString(),
+    required: offer.amount.toString(),
+    missing: missing.toString(),
+  });
+  const at = await holdNow(core, choice, signal);
+  if (at !== undefined) return { hold: at, swap: undefined };
+  if (!core.config.autoSwap) throw shortOf(offer, facts);
+  waiting.set(offer.mint, (waiting.get(offer.mint) ?? 0n) + offer.amount);
+  try {
+    // Held by whoever swaps into this mint; the others wait and mostly find enough afterwards.
+    const work = locks.hold([`swap ${offer.mint}`], () => swapAndHold(core, choice, task));
+    return await untilAborted(work, signal);
+  } finally {
+    const rest = (waiting.get(offer.mint) ?? 0n) - offer.amount;
+    if (rest > 0n) waiting.set(offer.mint, rest);
+    else waiting.delete(offer.mint);
+  }
+}
+
+async function swapAndHold(core: Core, choice: Choice, task: Task): Promise<Secured> {
+  const { offer } = choice;
+  const facts = await freshFacts(core, choice, task.signal);
+  const held = await holdNow(core, choice, task.signal);
+  if (held !== undefined) return { hold: held, swap: undefined };
+  const needed = core.wallet.waiting.get(offer.mint) ?? offer.amount;
+  const funding =
+    (await reusable(choice.funding, needed - facts.available)) ?? (await findEnough(core, choice, facts, needed, task.signal));
+  const swap = await swapInto(core, choice, funding, task);
+  const { signature, inputMint, inAmount, outputMint, outAmount } = swap.record;
+  task.moved.push({ kind: 'swap', signature, inputMint, inAmount, outputMint, outAmount });
+  const hold = await holdNow(core, choice, task.signal);
+  // Confirmed on our node, so it is there; if it is not, somebody else spends from this wallet.
+  if (hold === undefined) throw shortOf(offer, await freshFacts(core, choice, task.signal));
+  return { hold, swap };
+}
+
+/** For everybody who waits if that can be paid for, else for this payment alone. */
+async function findEnough(core: Core, { offer }: Choice, facts: Facts, needed: bigint, signal: AbortSignal | undefined): Promise<Funding> {
+  if (needed <= offer.amount) return findFunding(core, offer.mint, facts, offer.amount, signal);
+  return findFunding(core, offer.mint, facts, needed, signal).catch(() => findFunding(core, offer.mint, facts, offer.amount, signal));
+}
+
+function reusable(funding: Funding | undefined, missing: bigint): Funding | undefined {
+  if (funding === undefined) return undefined;
+  const brings = 'quote' in funding ? BigInt(funding.quote.minOutAmount) : funding.wrap;
+  return brings >= missing ? funding : undefined;
+}
+
+function swapInto(core: Core, { offer }: Choice, funding: Funding, { emit, signal, onSwapSigned }: Task): Promise<Swapped> {
+  const task = { emit, signal, onSigned: onSwapSigned };
+  if ('wrap' in funding) return runWrap(core, funding.wrap, task);
+  const { quote } = funding;
+  const request = {
+    inputMint: quote.inputMint,
+    outputMint: quote.outputMint,
+    amount: quote.swapMode === 'ExactOut' ? quote.outAmount : quote.minOutAmount,
+    swapMode: 'ExactOut' as const,
+    slippageBps: quote.slippageBps,
+  };
+  return runSwap(core, { ...task, request, quote, keepWrapped: offer.mint === WSOL_MINT });
+}
+
+/** Takes the tokens if they are there. No swap runs on the account meanwhile: its guard must find what it counted on. */
+function holdNow(core: Core, { offer, facts }: Choice, signal: AbortSignal | undefined): Promise<Hold | undefined> {
+  const work = core.wallet.locks.hold([mintLock(offer.mint)], async () => {
+    if (knownAvailable(core, facts.source) === undefined) await freshFacts(core, { offer, facts }, signal);
+    const available = knownAvailable(core, facts.source) ?? 0n;
+    return available >= offer.amount ? core.wallet.ledger.hold(facts.source, offer.amount) : undefined;
+  });
+  return work;
+}
+
+async function freshFacts(core: Core, { offer, facts }: Pick<Choice, 'offer' | 'facts'>, signal: AbortSignal | undefined): Promise<Facts> {
+  const [one] = await survey(core, [offer], signal);
+  if (one === undefined) return facts;
+  if ('error' in one) throw one.error;
+  return one.facts;
+}

@@ -1,0 +1,59 @@
+import { WSOL_MINT } from '../network.js';
+import type { LandedTransaction } from '../solana/rpc.js';
+import type { SwapOutlook } from '../swap/prepare.js';
+import type { Core } from './core.js';
+
+/** What a landed swap took and brought, in base units. */
+export interface Outcome {
+  readonly inAmount: bigint;
+  readonly outAmount: bigint;
+  readonly feeLamports: bigint;
+}
+
+// A node may show a transaction as confirmed a moment before it can give it.
+const TRIES = 10;
+const WAIT_MS = 200;
+
+/** Reads the landed swap; undefined where the node does not give it. */
+export async function readLanded(core: Core, signature: string): Promise<LandedTransaction | undefined> {
+  const { runtime } = core.config;
+  for (let tries = 0; tries < TRIES && !core.closing.signal.aborted; tries++) {
+    const landed = await core.rpc.transaction(signature).catch(() => null);
+    if (landed !== null) return landed;
+    await runtime.sleep(WAIT_MS);
+  }
+  return undefined;
+}
+
+/** What the landed transaction moved on the wallet's own accounts. */
+export function outcomeOf(landed: LandedTransaction, wallet: string, { inputMint, outputMint, source, output }: SwapOutlook): Outcome {
+  const { feeLamports } = landed;
+  // Lamports on all own accounts together: rent moves between them and cancels out, what SOL was swapped does not.
+  const lamports = [...new Set([wallet, source, output])].reduce((sum, account) => sum + lamportChange(landed, account), feeLamports);
+  return {
+    inAmount: inputMint === WSOL_MINT ? -lamports : -tokenChange(landed, source),
+    outAmount: outputMint === WSOL_MINT ? lamports : tokenChange(landed, output),
+    feeLamports,
+  };
+}
+
+/** Remembers what own accounts hold after it. */
+export function rememberAfter(core: Core, landed: LandedTransaction, { source, output }: SwapOutlook): void {
+  const { ledger } = core.wallet;
+  const at = core.config.runtime.now();
+  for (const account of [source, output]) {
+    const change = landed.tokenChanges.find((one) => one.account === account);
+    if (change === undefined) ledger.forget(account);
+    else ledger.see(account, { amount: change.after, at });
+  }
+}
+
+function lamportChange({ lamports }: LandedTransaction, account: string): bigint {
+  const change = lamports.get(account);
+  return change === undefined ? 0n : change.after - change.before;
+}
+
+function tokenChange({ tokenChanges }: LandedTransaction, account: string): bigint {
+  const change = tokenChanges.find((one) => one.account === account);
+  return change === undefined ? 0n : change.after - change.before;
+}
