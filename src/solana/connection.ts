@@ -1,0 +1,253 @@
+import { Connection, PublicKey, VersionedTransaction } from '@solana/web3.js';
+import type { AccountInfo } from '@solana/web3.js';
+import { base64 } from '@scure/base';
+import { ConfigError } from '../errors.js';
+import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../network.js';
+import { isAddress } from './address.js';
+import { askNodes, explainShape, explainWeb3Error } from './failover.js';
+import type { Node } from './failover.js';
+import { Fault } from './fault.js';
+import { readLanded } from './landed.js';
+import { errorText, safeInteger } from './reply.js';
+import { rpcFetch } from './rpc-fetch.js';
+import { createSignatureSocket } from './signature-socket.js';
+import type { Account, CallOptions, Commitment, Rpc, SignatureStatus } from './rpc.js';
+
+export interface ConnectOptions {
+  /** The first is the primary, the others take over when it fails. */
+  readonly urls: readonly string[];
+  /** Where signatures are announced; by default where web3.js supposes it for the primary. */
+  readonly wsUrl?: string;
+  /** Default: `globalThis.fetch`, looked up for each call. */
+  readonly fetch?: typeof fetch | undefined;
+  /** For each call, all attempts together. */
+  readonly timeoutMs: number;
+  /** The caller's own, used as it is instead of `urls`. Its WebSocket is not touched: web3.js prints the errors of it. */
+  readonly connection?: Connection;
+}
+
+const COMMITMENT = 'confirmed';
+
+/** Connects to one or several RPC nodes. Opens nothing until it is asked something. */
+export function connectRpc(options: ConnectOptions): Rpc {
+  const { urls, wsUrl, timeoutMs, connection } = options;
+  if (connection === undefined) checkUrls('rpcUrl', urls, /^https?:$/);
+  if (wsUrl !== undefined) checkUrls('wsUrl', [wsUrl], /^wss?:$/);
+  const nodes = connection === undefined ? urls.map((url) => toNode(url, options.fetch)) : [ownNode(connection)];
+  const closing = new AbortController();
+  const socket = createSignatureSocket(
+    connection === undefined ? urls[0] : wsUrl === undefined ? undefined : connection.rpcEndpoint,
+    wsUrl,
+  );
+
+  const ask = <T>(method: string, call: CallOptions | undefined, task: (connection: Connection) => Promise<T>): Promise<T> =>
+    askNodes(nodes, timeoutMs, closing.signal, { method, signal: call?.signal, ask: task });
+
+  return {
+    accounts: async (addresses, call) => {
+      const keys = addresses.map(toKey);
+      return ask('getMultipleAccounts', call, async (node) => {
+        const { context, value } = await node.getMultipleAccountsInfoAndContext(keys, settings(call));
+        if (value.length !== addresses.length) throw new Fault('invalid', 'it has not as many accounts as were asked for');
+        return { slot: readSlot(context, call), accounts: value.map((one) => (one === null ? null : readAccount(one))) };
+      });
+    },
+
+    tokenAccounts: async (owner, call) => {
+      const key = toKey(owner);
+      const ofProgram = (program: string) =>
+        ask('getTokenAccountsByOwner', call, async (node) => {
+          const { context, value } = await node.getTokenAccountsByOwner(key, { programId: toKey(program) }, settings(call));
+          const accounts = value.map(({ pubkey, account }) => ({ address: pubkey.toBase58(), account: readAccount(account) }));
+          return { slot: readSlot(context, call), accounts };
+        });
+      const [classic, extended] = await Promise.all([ofProgram(TOKEN_PROGRAM), ofProgram(TOKEN_2022_PROGRAM)]);
+      return { slot: Math.min(classic.slot, extended.slot), accounts: [...classic.accounts, ...extended.accounts] };
+    },
+
+    latestBlockhash: (call) =>
+      ask('getLatestBlockhash', call, async (node) => {
+        const { context, value } = await node.getLatestBlockhashAndContext(settings(call));
+        // A blockhash is 32 bytes in base58, as an address is.
+        if (!isAddress(value.blockhash)) throw new Fault('invalid', 'the blockhash is not one');
+        const lastValidBlockHeight = BigInt(safeInteger(value.lastValidBlockHeight));
+        return { blockhash: value.blockhash, lastValidBlockHeight, slot: readSlot(context, call) };
+      }),
+
+    blockHeight: (commitment, call) =>
+      ask('getBlockHeight', call, async (node) => BigInt(safeInteger(await node.getBlockHeight({ ...settings(call), commitment })))),
+
+    rent: (bytes, call) =>
+      ask('getMinimumBalanceForRentExemption', call, async (node) => {
+        const lamports = safeInteger(await node.getMinimumBalanceForRentExemption(bytes, COMMITMENT));
+        // What web3.js answers when the node did not.
+        if (lamports === 0) throw new Fault('invalid', 'rent is never zero');
+        return BigInt(lamports);
+      }),
+
+    priorityFees: async (accounts, call) => {
+      const lockedWritableAccounts = accounts.map(toKey);
+      return ask('getRecentPrioritizationFees', call, async (node) => {
+        const fees = await node.getRecentPrioritizationFees({ lockedWritableAccounts });
+        return fees.map((fee) => BigInt(safeInteger(fee.prioritizationFee)));
+      });
+    },
+
+    simulate: async (transaction, watch, call) => {
+      const parsed = VersionedTransaction.deserialize(transaction);
+      return ask('simulateTransaction', call, async (node) => {
+        const { context, value } = await node.simulateTransaction(parsed, {
+          ...settings(call),
+          sigVerify: false,
+          replaceRecentBlockhash: true,
+          accounts: { encoding: 'base64', addresses: [...watch] },
+        });
+        const accounts = value.accounts ?? [];
+        // A transaction that fails before it runs has no accounts to show.
+        if (value.err === null && accounts.length !== watch.length)
+          throw new Fault('invalid', 'it has not as many accounts as were asked for');
+        return {
+          slot: readSlot(context, call),
+          error: errorText(value.err),
+          logs: value.logs ?? [],
+          unitsConsumed: BigInt(safeInteger(value.unitsConsumed ?? 0)),
+          accounts: watch.map((_, index) => readSimulatedAccount(accounts[index] ?? null)),
+        };
+      });
+    },
+
+    send: async (transaction, call) => {
+      const { minContextSlot } = settings(call);
+      await ask('sendTransaction', call, (node) =>
+        node.sendRawTransaction(transaction, {
+          skipPreflight: true,
+          maxRetries: 0,
+          ...(minContextSlot === undefined ? {} : { minContextSlot }),
+        }),
+      );
+    },
+
+    statuses: (signatures, call) =>
+      ask('getSignatureStatuses', call, async (node) => {
+        const { context, value } = await node.getSignatureStatuses([...signatures], { searchTransactionHistory: call?.history === true });
+        readSlot(context, call);
+        if (value.length !== signatures.length) throw new Fault('invalid', 'it has not as many statuses as were asked for');
+        return value.map((one) => (one === null ? null : readStatus(one)));
+      }),
+
+    transaction: (signature, call) =>
+      ask('getTransaction', call, async (node) => {
+        const found = await node.getTransaction(signature, { commitment: COMMITMENT, maxSupportedTransactionVersion: 0 });
+        return found === null ? null : readLanded(found);
+      }),
+
+    signaturesFor: async (address, call) => {
+      const key = toKey(address);
+      const { minContextSlot } = settings(call);
+      return ask('getSignaturesForAddress', call, async (node) => {
+        const found = await node.getSignaturesForAddress(
+          key,
+          {
+            ...(minContextSlot === undefined ? {} : { minContextSlot }),
+            ...(call?.limit === undefined ? {} : { limit: call.limit }),
+            ...(call?.until === undefined ? {} : { until: call.until }),
+          },
+          COMMITMENT,
+        );
+        return found.map(({ signature, slot, err, memo }) => ({ signature, slot: safeInteger(slot), error: errorText(err), memo }));
+      });
+    },
+
+    genesisHash: (call) =>
+      ask('getGenesisHash', call, async (node) => {
+        const hash = await node.getGenesisHash();
+        if (!isAddress(hash)) throw new Fault('invalid', 'the genesis hash is not one');
+        return hash;
+      }),
+
+    onSignature: (signature, listener) => socket.subscribe(signature, listener),
+
+    close() {
+      closing.abort(new Fault('unavailable', 'the connection was closed'));
+      socket.close();
+    },
+  };
+}
+
+function toNode(url: string, given: typeof fetch | undefined): Node {
+  return {
+    // One for each attempt costs microseconds, and binds its requests to that attempt's signal: Connection takes none.
+    connect: (signal) =>
+      new Connection(url, {
+        commitment: COMMITMENT,
+        fetch: rpcFetch(given, signal),
+        // web3.js would print to the console while it waits.
+        disableRetryOnRateLimit: true,
+        httpAgent: false,
+      }),
+    explain: explainShape,
+  };
+}
+
+/** Somebody else's Connection has a fetch and errors of its own. */
+function ownNode(connection: Connection): Node {
+  return { connect: () => connection, explain: explainWeb3Error };
+}
+
+function checkUrls(option: string, urls: readonly string[], protocol: RegExp): void {
+  const isUsable = (text: string) => {
+    try {
+      return protocol.test(new URL(text).protocol);
+    } catch {
+      return false;
+    }
+  };
+  if (urls.length > 0 && urls.every(isUsable)) return;
+  // The value is not quoted: such urls often carry a key.
+  const kind = option === 'wsUrl' ? 'a ws: or wss: url' : 'one or more http: or https: urls';
+  throw new ConfigError('invalid_option', `The option ${option} has to be ${kind}.`, { details: { option } });
+}
+
+function settings(call: CallOptions | undefined): { commitment: Commitment; minContextSlot?: number } {
+  return { commitment: COMMITMENT, ...(call?.minContextSlot === undefined ? {} : { minContextSlot: call.minContextSlot }) };
+}
+
+/** Not each node and proxy minds the least slot that it is told. */
+function readSlot(context: { readonly slot: number }, call: CallOptions | undefined): number {
+  const slot = safeInteger(context.slot);
+  if (slot < (call?.minContextSlot ?? 0)) throw new Fault('unavailable', 'it lags behind the slot that is needed');
+  return slot;
+}
+
+function readAccount({ owner, lamports, data, executable }: AccountInfo<Uint8Array>): Account {
+  return { owner: owner.toBase58(), lamports: BigInt(safeInteger(lamports)), data: Uint8Array.from(data), executable };
+}
+
+function readSimulatedAccount(
+  account: { readonly owner: string; readonly lamports: number; readonly data: readonly string[]; readonly executable: boolean } | null,
+): Account | null {
+  if (account === null) return null;
+  const { owner, lamports, data, executable } = account;
+  if (!isAddress(owner) || data[1] !== 'base64') throw new Fault('invalid', 'an account in it cannot be read');
+  return { owner, lamports: BigInt(safeInteger(lamports)), data: base64.decode(data[0] ?? ''), executable };
+}
+
+function readStatus(status: {
+  slot: number;
+  confirmations: number | null;
+  err: unknown;
+  confirmationStatus?: Commitment;
+}): SignatureStatus {
+  const { slot, confirmations, err, confirmationStatus } = status;
+  // Old nodes do not name the commitment; they count confirmations, and stop once it is final.
+  return {
+    slot: safeInteger(slot),
+    commitment: confirmationStatus ?? (confirmations === null ? 'finalized' : 'processed'),
+    error: errorText(err),
+  };
+}
+
+function toKey(address: string): PublicKey {
+  if (!isAddress(address)) throw new TypeError('Not a Solana address.');
+  return new PublicKey(address);
+}

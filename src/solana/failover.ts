@@ -1,0 +1,92 @@
+import type { Connection } from '@solana/web3.js';
+import { systemRuntime } from '../runtime.js';
+import { bounded } from './bounded.js';
+import { Fault, jsonRpcFault, toTransportError, worstFault } from './fault.js';
+
+/** One RPC node: a Connection whose requests end with the signal. */
+export interface Node {
+  connect(signal: AbortSignal): Connection;
+  /** What an error of the Connection means. */
+  explain(error: unknown): Fault;
+}
+
+export interface Question<T> {
+  /** The JSON-RPC method, for errors. */
+  readonly method: string;
+  readonly signal: AbortSignal | undefined;
+  /** Asks, and reads the answer: what it throws of its own about the answer is a {@link Fault}. */
+  readonly ask: (connection: Connection) => Promise<T>;
+}
+
+const ROUNDS = 2;
+const PAUSE_MS = 250;
+/** A node that wants a longer pause is not waited for. */
+const MAX_PAUSE_MS = 2_000;
+
+/**
+ * Asks the nodes in order until one answers, and after a short pause once more. Bounded by `timeoutMs` altogether, of
+ * which no node gets more than its share; rejects with the signal's reason or a `TransportError`.
+ */
+export async function askNodes<T>(
+  nodes: readonly Node[],
+  timeoutMs: number,
+  closed: AbortSignal,
+  { method, signal, ask }: Question<T>,
+): Promise<T> {
+  const late = () => new Fault('timeout', 'it did not answer in time');
+  const until = systemRuntime.now() + timeoutMs;
+  const left = () => Math.max(1, until - systemRuntime.now());
+
+  const round = async (stop: AbortSignal): Promise<{ value: T } | readonly Fault[]> => {
+    const faults: Fault[] = [];
+    for (const [index, node] of nodes.entries()) {
+      if (stop.aborted) break;
+      try {
+        return { value: await bounded(left() / (nodes.length - index), late, [stop], async (own) => ask(node.connect(own))) };
+      } catch (error) {
+        faults.push(error instanceof Fault ? error : node.explain(error));
+      }
+    }
+    return faults;
+  };
+
+  try {
+    return await bounded(timeoutMs, late, [signal, closed], async (stop) => {
+      let faults: readonly Fault[] = [];
+      for (let rounds = 0; rounds < ROUNDS && !stop.aborted; rounds += 1) {
+        const pause = rounds === 0 ? 0 : pauseAfter(faults);
+        if (pause === undefined || pause >= left()) break;
+        if (pause > 0) await systemRuntime.sleep(pause, stop);
+        const answer = await round(stop);
+        if ('value' in answer) return answer.value;
+        faults = answer;
+      }
+      throw worstFault(faults);
+    });
+  } catch (error) {
+    if (signal?.aborted === true && error === signal.reason) throw error;
+    if (!(error instanceof Fault)) throw error;
+    throw toTransportError(error, method, timeoutMs);
+  }
+}
+
+/** How long to wait before asking again; undefined where that is no use. */
+function pauseAfter(faults: readonly Fault[]): number | undefined {
+  const pauses = faults.filter((fault) => fault.isTransient).map((fault) => Math.max(PAUSE_MS, fault.retryAfterMs ?? 0));
+  const shortest = Math.min(...pauses);
+  return shortest <= MAX_PAUSE_MS ? shortest : undefined;
+}
+
+/** Our own fetch explains all else, so what is left is about the shape of an answer. The error quotes it, so it is not kept. */
+export function explainShape(): Fault {
+  return new Fault('invalid', 'it does not have the shape of an answer to this question');
+}
+
+/** An error of a Connection that is not ours: by its name and code, as far as they tell. */
+export function explainWeb3Error(error: unknown): Fault {
+  if (!(error instanceof Error)) return new Fault('unavailable', 'the connection failed');
+  if (error.name === 'StructError') return explainShape();
+  if (error.message.startsWith('429 ')) return new Fault('rate_limited', 'it answered with status 429');
+  if ('code' in error && typeof error.code === 'number') return jsonRpcFault(error.code, error.message);
+  return new Fault('unavailable', 'the connection failed', { cause: error });
+}

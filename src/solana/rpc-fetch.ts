@@ -1,0 +1,70 @@
+import { Fault, jsonRpcFault } from './fault.js';
+
+/**
+ * The fetch that a web3.js Connection gets: bound to one attempt's signal, and it answers only with a JSON-RPC result. All
+ * else throws a {@link Fault} before web3.js sees it, because web3.js prints some errors, hides others (rent becomes 0)
+ * and waits for ever on a rejection that is no `Error`.
+ */
+export function rpcFetch(given: typeof fetch | undefined, signal: AbortSignal): typeof fetch {
+  return async (input, init) => {
+    const response = await request(given, input, { ...init, signal });
+    const text = await readText(response);
+    if (response.status === 429 || !response.ok) throw statusFault(response);
+    const reply = parseObject(text);
+    const question = parseObject(String(init?.body));
+    if (reply === undefined) throw new Fault('invalid', 'it is not a JSON object');
+    if (reply['error'] !== undefined && reply['error'] !== null) throw errorFault(reply['error']);
+    if (reply['id'] !== question?.['id']) throw new Fault('invalid', 'it answers another question');
+    return new Response(text);
+  };
+}
+
+async function request(given: typeof fetch | undefined, input: RequestInfo | URL, init: RequestInit): Promise<Response> {
+  try {
+    // Looked up for each call: it may be set later, or replaced in tests.
+    return await (given === undefined ? globalThis.fetch(input, init) : given(input, init));
+  } catch (cause) {
+    throw new Fault('unavailable', 'the connection failed', { cause });
+  }
+}
+
+/** Reads a body that is not wanted too, so that the socket can be used again. */
+async function readText(response: Response): Promise<string> {
+  try {
+    return await response.text();
+  } catch (cause) {
+    throw new Fault('unavailable', 'the connection broke off', { cause });
+  }
+}
+
+function statusFault({ status, headers }: Response): Fault {
+  const retryAfterMs = readRetryAfter(headers.get('retry-after'));
+  const kind = status === 429 ? 'rate_limited' : 'unavailable';
+  return new Fault(kind, `it answered with status ${status}`, { retryAfterMs });
+}
+
+function errorFault(error: unknown): Fault {
+  const { code, message } = isRecord(error) ? error : {};
+  if (typeof code !== 'number' || !Number.isSafeInteger(code)) return new Fault('invalid', 'it is an error without a code');
+  return jsonRpcFault(code, typeof message === 'string' ? message : undefined);
+}
+
+/** Seconds or a date. */
+function readRetryAfter(header: string | null): number | undefined {
+  if (header === null) return undefined;
+  const ms = /^[0-9]{1,9}$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now();
+  return Number.isFinite(ms) && ms >= 0 ? ms : undefined;
+}
+
+function parseObject(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isRecord(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
