@@ -1,0 +1,17 @@
+/** What a page or a cold process loads before the first payment; the engine comes by one dynamic import later. */
+const firstLoad = {
+  name: 'leave-dynamic-imports',
+  setup(build) {
+    build.onResolve({ filter: /.*/ }, ({ kind, path }) => (kind === 'dynamic-import' ? { path, external: true } : undefined));
+  },
+};
+
+export default [
+  {
+    name: 'first load',
+    path: 'dist/src/index.js',
+    import: '{ createClient }',
+    limit: '30 kB',
+    modifyEsbuildConfig: (config) => ({ ...config, format: 'esm', platform: 'browser', plugins: [...(config.plugins ?? []), firstLoad] }),
+  },
+];

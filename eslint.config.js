@@ -1,0 +1,72 @@
+import js from '@eslint/js';
+import { defineConfig } from 'eslint/config';
+import tseslint from 'typescript-eslint';
+
+const syntax = (selector, message) => ({ selector, message });
+
+/** ES2021 and what Node 16 lacks; the compiler's libraries promise some of these. */
+const MISSING_IN_OLD_RUNTIMES = [
+  syntax("MemberExpression[object.name='Object'][property.name='hasOwn']", 'Missing in ES2021: use Object.prototype.hasOwnProperty.call.'),
+  syntax("MemberExpression[object.name='Object'][property.name='groupBy']", 'Missing before Node 21.'),
+  syntax(
+    "MemberExpression[object.name='AbortSignal'][property.name=/^(any|timeout)$/]",
+    'Missing in Node 16: combine with addEventListener and a timer.',
+  ),
+  syntax("MemberExpression[object.name='Promise'][property.name='withResolvers']", 'Missing before Node 22.'),
+  syntax("MemberExpression[object.name='URL'][property.name='canParse']", 'Missing before Node 19.9.'),
+  syntax("MemberExpression[object.name='Array'][property.name='fromAsync']", 'Missing before Node 22.'),
+  syntax(
+    'CallExpression > MemberExpression.callee[property.name=/^(at|findLast|findLastIndex|toSorted|toReversed|toSpliced|isWellFormed|toWellFormed)$/]',
+    'Missing in ES2021.',
+  ),
+];
+
+const GLOBALS_OF_NODE = ['process', 'Buffer', 'global', 'require', 'module', '__dirname', '__filename', 'setImmediate', 'clearImmediate'];
+
+export default defineConfig(
+  { ignores: ['dist', 'docs', 'coverage', 'node_modules', 'adapters/sandbox/venue', 'test/fixtures/stub', 'test/package/consumer'] },
+  js.configs.recommended,
+  ...tseslint.configs.strictTypeChecked,
+  {
+    languageOptions: {
+      parserOptions: { projectService: { allowDefaultProject: ['eslint.config.js'] }, tsconfigRootDir: import.meta.dirname },
+    },
+    linterOptions: { reportUnusedDisableDirectives: 'error' },
+    rules: {
+      '@typescript-eslint/consistent-type-imports': 'error',
+      '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
+      // An aborted signal's reason is the caller's, whatever it is.
+      '@typescript-eslint/only-throw-error': ['error', { allowThrowingAny: true, allowThrowingUnknown: true }],
+      '@typescript-eslint/prefer-promise-reject-errors': ['error', { allowThrowingAny: true, allowThrowingUnknown: true }],
+      // Numbers and bigints read well in messages.
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true, allowBoolean: false }],
+      // `if (done) return response.end();` and `() => list.push(x)` say what they mean.
+      '@typescript-eslint/no-confusing-void-expression': 'off',
+      '@typescript-eslint/no-meaningless-void-operator': 'off',
+      // Ports are asynchronous also where one implementation of them need not wait.
+      '@typescript-eslint/require-await': 'off',
+      '@typescript-eslint/no-unused-vars': ['error', { ignoreRestSiblings: true, argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
+      eqeqeq: 'error',
+      'no-console': 'error',
+    },
+  },
+  {
+    files: ['src/**'],
+    rules: {
+      '@typescript-eslint/no-non-null-assertion': 'error',
+      '@typescript-eslint/explicit-module-boundary-types': 'error',
+      'no-restricted-globals': ['error', 'structuredClone', ...GLOBALS_OF_NODE],
+      'no-restricted-syntax': ['error', ...MISSING_IN_OLD_RUNTIMES],
+    },
+  },
+  {
+    files: ['test/**', 'bench/**', 'examples/**', 'scripts/**'],
+    rules: {
+      // A test may lean on what it has just set up.
+      '@typescript-eslint/no-non-null-assertion': 'off',
+      '@typescript-eslint/no-empty-function': 'off',
+    },
+  },
+  { files: ['bench/**', 'examples/**', 'scripts/**'], rules: { 'no-console': 'off' } },
+  { files: ['**/*.js', '**/*.mjs', '**/*.cjs'], extends: [tseslint.configs.disableTypeChecked] },
+);

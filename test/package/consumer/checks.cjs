@@ -1,0 +1,34 @@
+// Run by Node 16 to 22 on the installed package, in both module formats: no test runner, no newer syntax.
+const assert = require('node:assert/strict');
+
+const walletSecretKey = Array.from({ length: 32 }, (_, index) => index + 1);
+const address = '9C6hybhQ6Aycep9jaUnP6uL9ZYvDjUp1aSkFWPUFJtpj';
+const usdc = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
+
+exports.check = async (library) => {
+  const { createClient, HTTPInterceptor, isExactChangeError, parsePaymentRequired, receiptOf, formatUiAmount } = library;
+
+  const client = createClient({ walletSecretKey });
+  assert.equal(client.address, address);
+  // The first call that loads the engine, and with it every dependency.
+  assert.ok((await client.spent()).length > 0);
+  await client.close();
+
+  assert.equal(new HTTPInterceptor({ walletSecretKey, install: false }).client.address, address);
+  assert.throws(
+    () => createClient({ walletSecretKey, rpcUrl: 'nonsense' }),
+    (error) => isExactChangeError(error, 'invalid_option') && error instanceof library.ConfigError && error.funds === 'untouched',
+  );
+
+  const offer = { scheme: 'exact', network: 'solana', maxAmountRequired: '10000', asset: usdc, payTo: address, maxTimeoutSeconds: 60 };
+  const terms = parsePaymentRequired({ body: { x402Version: 1, error: 'pay', accepts: [offer] } });
+  assert.equal(terms.accepts.length, 1);
+  assert.throws(
+    () => parsePaymentRequired({ body: '{"x402Version":1,"accepts":7}' }),
+    (error) => isExactChangeError(error, 'malformed_payment_required'),
+  );
+
+  assert.equal(receiptOf({}), undefined);
+  assert.equal(formatUiAmount(2500000n, 6), '2.5');
+  console.log('ok');
+};

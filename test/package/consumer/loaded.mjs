@@ -1,0 +1,19 @@
+// As loaded.cjs. Loader hooks run in another thread, which writes what it loads to a file.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { register } from 'node:module';
+
+const [, , log] = process.argv;
+writeFileSync(log, '');
+const hooks = `
+  import { appendFileSync } from 'node:fs';
+  export async function load(url, context, next) {
+    appendFileSync(${JSON.stringify(log)}, url + '\\n');
+    return next(url, context);
+  }`;
+register(`data:text/javascript,${encodeURIComponent(hooks)}`);
+const loaded = () => readFileSync(log, 'utf8').trim().split('\n');
+
+const { createClient } = await import('exact-change');
+const first = loaded();
+await createClient({ walletSecretKey: Array.from({ length: 32 }, () => 7) }).spent();
+console.log(JSON.stringify({ first, later: loaded().filter((file) => !first.includes(file)) }));

@@ -1,0 +1,1 @@
+require('./sandbox-checks.cjs').check(require('exact-change'), require('exact-change/sandbox'));

@@ -1,0 +1,1 @@
+require('./checks.cjs').check(require('exact-change'));

@@ -1,0 +1,59 @@
+import { execFile } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { describe, expect, inject, it } from 'vitest';
+
+const run = promisify(execFile);
+const { consumer, nodes } = inject('packed');
+const installed = join(consumer, 'node_modules/exact-change');
+const tsc = fileURLToPath(new URL('../../node_modules/typescript/bin/tsc', import.meta.url));
+
+/** Output of a script of the consumer; a script that fails rejects with what it printed. */
+async function node(script: string, args: string[] = [], binary = process.execPath): Promise<string> {
+  const { stdout } = await run(binary, [script, ...args], { cwd: consumer, maxBuffer: 16 * 1024 * 1024 });
+  return stdout.trim();
+}
+
+describe('the packed package', () => {
+  it('holds the built files and the papers, and nothing else', () => {
+    const files = readdirSync(installed, { recursive: true, encoding: 'utf8' }).filter((path) => /\.\w+$|^LICENSE$/.test(path));
+    const papers = files.filter((path) => !path.startsWith('dist'));
+    expect(papers.sort()).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'SECURITY.md', 'package.json']);
+    expect(files.filter((path) => path.startsWith('dist') && !/\.(js|cjs|d\.ts|d\.cts)$/.test(path))).toEqual([]);
+  });
+
+  it.each(nodes)('works as ES module and as CommonJS on Node $version', async ({ binary }) => {
+    expect(await Promise.all([node('smoke.mjs', [], binary), node('smoke.cjs', [], binary)])).toEqual(['ok', 'ok']);
+  });
+
+  it('recognises its errors across module formats', async () => {
+    expect(await node('formats.mjs')).toBe('ok');
+  });
+
+  it.each(['sandbox.mjs', 'sandbox.cjs'])('swaps and pays on its own sandbox: %s', async (script) => {
+    expect(await node(script)).toBe('ok');
+  });
+
+  it.each(['tsconfig.node16.json', 'tsconfig.bundler.json'])('type-checks for a strict consumer: %s', async (config) => {
+    await expect(run(process.execPath, [tsc, '-p', config], { cwd: consumer })).resolves.toMatchObject({ stdout: '' });
+  });
+});
+
+const HEAVY = /node_modules\/(@solana\/web3\.js|@solana\/spl-token|@jup-ag\/api)\//;
+const KY = /\/\/ node_modules\/ky\//;
+
+describe.each(['loaded.mjs', 'loaded.cjs'])('the first import: %s', (script) => {
+  it('loads no heavy dependency, and the first call does', async () => {
+    const lines = await node(script, [join(consumer, `${script}.log`)]);
+    const { first, later } = JSON.parse(lines) as { first: string[]; later: string[] };
+    const ours = (files: string[]) =>
+      files.filter((file) => file.includes('/exact-change/dist/')).map((file) => readFileSync(file.replace('file://', ''), 'utf8'));
+    expect(first.filter((file) => HEAVY.test(file))).toEqual([]);
+    expect(ours(first).some((text) => KY.test(text))).toBe(false);
+    // The other half proves that the first could have failed.
+    for (const name of ['@solana/web3.js', '@jup-ag/api']) expect(later.some((file) => file.includes(`node_modules/${name}/`))).toBe(true);
+    expect(ours(later).some((text) => KY.test(text))).toBe(true);
+  });
+});
