@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { address } from '@solana/kit';
 import { Connection, Keypair, SystemProgram, TransactionMessage, VersionedTransaction } from '@solana/web3.js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -288,4 +289,21 @@ test('a node closes with calls and sockets open, and frees its ports', async () 
   const again = await startNode({ port: Number(new URL(other.url).port) });
   expect(again.url).toBe(other.url);
   await again.close();
+});
+
+test('a process ends by itself once its node is closed', () => {
+  const module = new URL('../../adapters/sandbox/node/index.ts', import.meta.url).href;
+  const script = `
+    const { startNode } = await import(${JSON.stringify(module)});
+    const node = await startNode();
+    await fetch(node.url, { method: 'POST', body: '{"jsonrpc":"2.0","id":1,"method":"getSlot"}' });
+    node.chain.airdrop('11111111111111111111111111111112', 1_000_000n);
+    await node.close();
+    console.log('closed');
+  `;
+  const child = spawnSync(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
+    encoding: 'utf8',
+    timeout: 25_000,
+  });
+  expect(child).toMatchObject({ status: 0, signal: null, stdout: 'closed\n' });
 });

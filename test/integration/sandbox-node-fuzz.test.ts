@@ -31,21 +31,28 @@ beforeAll(async () => {
 
 afterAll(() => node.close());
 
-async function call(method: string, params: unknown): Promise<{ result?: unknown; error?: { code: number } }> {
-  const response = await fetch(node.url, { method: 'POST', body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }) });
-  return (await response.json()) as { result?: unknown; error?: { code: number } };
+interface Answer {
+  readonly result?: unknown;
+  readonly error?: { readonly code: number };
+}
+
+async function batch(...calls: readonly (readonly [method: string, params: unknown])[]): Promise<Answer[]> {
+  const body = calls.map(([method, params]) => ({ jsonrpc: '2.0', id: 1, method, params }));
+  const response = await fetch(node.url, { method: 'POST', body: JSON.stringify(body) });
+  return (await response.json()) as Answer[];
 }
 
 async function survives(bytes: Uint8Array): Promise<void> {
   const text = getBase64Decoder().decode(bytes);
   const config = { encoding: 'base64' };
-  const answers = await Promise.all([
-    call('simulateTransaction', [text, { ...config, replaceRecentBlockhash: true }]),
-    call('simulateTransaction', [text, { ...config, sigVerify: true }]),
-    call('sendTransaction', [text, { ...config, skipPreflight: true }]),
-    call('sendTransaction', [text, config]),
-    call('getFeeForMessage', [text]),
-  ]);
+  const answers = await batch(
+    ['simulateTransaction', [text, { ...config, replaceRecentBlockhash: true }]],
+    ['simulateTransaction', [text, { ...config, sigVerify: true }]],
+    ['sendTransaction', [text, { ...config, skipPreflight: true }]],
+    ['sendTransaction', [text, config]],
+    ['getFeeForMessage', [text]],
+  );
+  expect(answers).toHaveLength(5);
   for (const { result, error } of answers) {
     if (error === undefined) expect(result).toBeDefined();
     else expect([-32602, -32002, -32003]).toContain(error.code);
@@ -59,14 +66,14 @@ test('survives every single changed byte of a transaction', async () => {
     for (let index = 0; index < bytes.length; index += 1) {
       // Within a signature or a key one byte is as good as another.
       if (index > 4 && index < 60) continue;
-      for (const value of [0, 1, 2, 0x7f, 0x80, 0x81, 0xff]) {
+      for (const value of [0, 1, 0x7f, 0x80, 0xff]) {
         const changed = bytes.slice();
         changed[index] = value;
         await survives(changed);
       }
     }
   }
-}, 120_000);
+});
 
 test('survives transactions cut short, grown and spliced', () =>
   fc.assert(
@@ -97,8 +104,9 @@ test('survives any arguments to any method', () => {
   const argument = fc.oneof(fc.jsonValue(), key, fc.array(key, { maxLength: 3 }), fc.record({ mint: key }), fc.record({ programId: key }));
   return fc.assert(
     fc.asyncProperty(fc.constantFrom(...methods), fc.array(argument, { maxLength: 3 }), async (method, params) => {
-      const { error } = await call(method, params);
-      if (error) expect([-32600, -32602, -32016]).toContain(error.code);
+      const [answer] = await batch([method, params]);
+      if (answer?.error) expect([-32600, -32602, -32016]).toContain(answer.error.code);
+      else expect(answer).toHaveProperty('result');
     }),
     { numRuns: 400 },
   );
@@ -107,5 +115,5 @@ test('survives any arguments to any method', () => {
 test('still works afterwards', async () => {
   const { address } = await generateKeyPairSigner();
   node.chain.airdrop(address, 1_000_000_000n);
-  expect(await call('getBalance', [address])).toMatchObject({ result: { value: 1_000_000_000 } });
+  expect(await batch(['getBalance', [address]])).toMatchObject([{ result: { value: 1_000_000_000 } }]);
 });

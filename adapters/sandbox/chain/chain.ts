@@ -159,8 +159,8 @@ export class SandboxChain implements Chain {
     return transaction.signature;
   }
 
-  /** Lets so many slots pass at once. By default as many as expire every blockhash there is. */
-  warp(slots = Number(MAX_AGE) + 1): void {
+  /** Lets so many slots pass at once. By default as many as expire every blockhash there is, also in the eyes of who reads finalized blocks. */
+  warp(slots = Number(MAX_AGE + FINALITY) + 1): void {
     this.blocks.advance(slots);
     this.enterSlot();
     this.scheduleSlot();

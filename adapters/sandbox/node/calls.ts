@@ -5,27 +5,28 @@ export interface CallFilter {
   readonly caller?: string;
 }
 
-/** Every call that reached the node, also those that met a fault. */
+/** Counts every call that reached the node, also those that met a fault. */
 export class Calls {
-  private list: { readonly method: string; readonly caller: string }[] = [];
+  private counts: { readonly method: string; readonly caller: string; count: number }[] = [];
 
   add(method: string, caller: string): void {
-    this.list.push({ method, caller });
+    const known = this.counts.find((entry) => entry.method === method && entry.caller === caller);
+    if (known) known.count += 1;
+    else this.counts.push({ method, caller, count: 1 });
   }
 
   count({ method, caller }: CallFilter = {}): number {
-    return this.list.filter((call) => (method ?? call.method) === call.method && (caller ?? call.caller) === call.caller).length;
+    return this.counts
+      .filter((entry) => (method ?? entry.method) === entry.method && (caller ?? entry.caller) === entry.caller)
+      .reduce((sum, entry) => sum + entry.count, 0);
   }
 
   byMethod(caller?: string): Record<string, number> {
-    const counts: Record<string, number> = {};
-    for (const call of this.list) {
-      if ((caller ?? call.caller) === call.caller) counts[call.method] = (counts[call.method] ?? 0) + 1;
-    }
-    return counts;
+    const methods = this.counts.filter((entry) => (caller ?? entry.caller) === entry.caller).map(({ method }) => method);
+    return Object.fromEntries(methods.map((method) => [method, this.count(caller === undefined ? { method } : { method, caller })]));
   }
 
   reset(): void {
-    this.list = [];
+    this.counts = [];
   }
 }

@@ -26,6 +26,6 @@ export interface NodeControls {
   /** Lets the calls of a method (`*`: of every one) meet a fault, in the order in which faults were added. Returns how to call it off. */
   fault(method: string, fault: NodeFault): () => void;
   clearFaults(): void;
-  /** Lets so many slots pass at once; by default as many as expire every blockhash there is. */
+  /** Lets so many slots pass at once; by default as many as expire every blockhash there is, also in the eyes of who reads finalized blocks. */
   warp(slots?: number): void;
 }
