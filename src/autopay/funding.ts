@@ -49,13 +49,19 @@ export async function findFunding(
     reserved: reservedOf(core, holdings),
   });
   if (candidates.length === 0) throw short(mint, needed, facts);
-  const float = await floatOf(core, mint, facts.decimals, signal);
+  const float = maxAmount(missing, await floatOf(core, mint, facts.decimals, signal));
+  const best = candidates.slice(0, MAX_CANDIDATES);
+  // Any candidate that affords the float comes before one that affords no more than this payment, or two tokens would be swapped to and fro.
+  const wanted = float > missing ? [float, missing] : [missing];
   let reason: ExactChangeError | undefined;
-  for (const candidate of candidates.slice(0, MAX_CANDIDATES)) {
-    const quote = await quoteFrom(core, candidate, mint, missing, float, signal).catch(asReason);
-    if (!isExactChangeError(quote)) return { inputMint: candidate.mint, maxInAmount: BigInt(quote.maxInAmount), quote };
-    // The best candidate's reason says the most, unless it merely holds too little.
-    if (reason === undefined || reason.code === 'insufficient_funds') reason = quote;
+  for (const amount of wanted) {
+    for (const candidate of best) {
+      const quote = await quoteFrom(core, candidate, mint, amount, signal).catch(asReason);
+      if (!isExactChangeError(quote)) return { inputMint: candidate.mint, maxInAmount: BigInt(quote.maxInAmount), quote };
+      // The best candidate's reason says the most, unless it merely holds too little.
+      if (reason === undefined || reason.code === 'insufficient_funds') reason = quote;
+    }
+    if (reason?.code !== 'insufficient_funds') break;
   }
   throw reason?.code === 'insufficient_funds' ? short(mint, needed, facts) : reason;
 }
@@ -73,26 +79,12 @@ async function quoteFrom(
   core: Core,
   candidate: Candidate,
   mint: Address,
-  missing: bigint,
-  float: bigint,
+  wanted: bigint,
   signal: AbortSignal | undefined,
 ): Promise<SwapQuote> {
-  const ask = (amount: bigint) =>
-    askQuote(
-      core,
-      {
-        inputMint: candidate.mint,
-        outputMint: mint,
-        amount: amount.toString(),
-        swapMode: 'ExactOut',
-        slippageBps: core.config.policy.maxSlippageBps,
-      },
-      signal,
-    );
-  const wanted = maxAmount(missing, float);
-  let quote = await ask(wanted);
-  // Not enough for the float may still be enough for the price.
-  if (BigInt(quote.maxInAmount) > candidate.available && wanted > missing) quote = await ask(missing);
+  const slippageBps = core.config.policy.maxSlippageBps;
+  const request = { inputMint: candidate.mint, outputMint: mint, amount: wanted.toString(), swapMode: 'ExactOut' as const, slippageBps };
+  const quote = await askQuote(core, request, signal);
   if (BigInt(quote.maxInAmount) <= candidate.available) return quote;
   throw new FundsError(
     'insufficient_funds',

@@ -7,8 +7,8 @@ import { MINTS } from './markets.js';
 export const SYSTEM_PROGRAM = address('11111111111111111111111111111111');
 export const COMPUTE_BUDGET_PROGRAM = address('ComputeBudget111111111111111111111111111111');
 const LOOKUP_TABLE_PROGRAM = address('AddressLookupTab1e1111111111111111111111111');
-/** Base units that each vault holds: more than any swap of the sandbox pays out. */
-const VAULT = 10n ** 16n;
+/** Base units that each vault holds: more than any swap of the sandbox pays out, and below 2^53, as all lamports of a real cluster nearly are. */
+const VAULT = 10n ** 15n;
 
 /** What the venue does to swaps. `extra`: accounts that its hostile modes need; each swap instruction then carries them. */
 export interface VenueBehaviour extends VenueConfig {
