@@ -1,5 +1,6 @@
 import type { RequestLimiter } from '../http.js';
 import type { Runtime } from '../runtime.js';
+import { orAborted } from '../solana/bounded.js';
 
 const WINDOW_MS = 60_000;
 const MAX_PAUSE_MS = 60_000;
@@ -48,7 +49,7 @@ export function createLimiter(initial: Rate, runtime: Runtime, learns: boolean):
       const turn = last.then(() => admit(signal));
       // One that gave up leaves its place to the next.
       last = turn.catch(() => undefined);
-      return untilAborted(turn, signal);
+      return orAborted(turn, signal);
     },
     observe(status, headers) {
       const remaining = count(headers.get('x-ratelimit-remaining'));
@@ -80,15 +81,4 @@ function bucketWait(sent: readonly number[], { perWindow, burst }: Rate, now: nu
 
 function count(text: string | null): number | undefined {
   return text !== null && /^-?[0-9]{1,12}$/.test(text.trim()) ? Number(text) : undefined;
-}
-
-/** Rejects as soon as the signal fires, wherever in the queue the waiter stands. */
-function untilAborted(turn: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
-  if (signal === undefined) return turn;
-  return new Promise((resolve, reject) => {
-    const stop = () => reject(signal.reason);
-    if (signal.aborted) stop();
-    signal.addEventListener('abort', stop, { once: true });
-    turn.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
-  });
 }

@@ -150,13 +150,23 @@ async function readMarket(
   const writable = instruction.accounts.filter((account) => account.writable).map((account) => account.address);
   const [exposed, unitPrice, walletMinimum, sourceRent, outputRent] = await Promise.all([
     readAll(rpc, foreign, options),
-    estimateComputeUnitPrice(rpc, [...new Set(writable)], options),
+    marketPrice(rpc, [...new Set(writable)], options),
     rpc.rent(0, options),
     rentOf(rpc, input, options),
     rentOf(rpc, output, options),
   ]);
   checkExposure(wallet, exposed);
   return { unitPrice, walletMinimum, sourceRent, outputRent };
+}
+
+/** What recent transactions paid. A node that cannot say is no reason not to swap: then the price is the least there is. */
+async function marketPrice(rpc: Rpc, writable: readonly Address[], options: CallOptions): Promise<bigint> {
+  try {
+    return await estimateComputeUnitPrice(rpc, writable, options);
+  } catch (error) {
+    if (options.signal?.aborted === true) throw error;
+    return 1n;
+  }
 }
 
 const READ_AT_ONCE = 100;

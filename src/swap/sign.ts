@@ -1,4 +1,5 @@
 import { TransactionError } from '../errors.js';
+import { orAborted } from '../solana/bounded.js';
 import { verifySignature } from '../solana/keys.js';
 import type { Signer, SigningIntent } from '../solana/signer.js';
 import { assembleTransaction, firstSignature, messageSigners } from '../solana/transaction.js';
@@ -21,8 +22,8 @@ export async function signMessage(
   }
   let signature: Uint8Array;
   try {
-    // A copy: what is verified and sent below stays ours.
-    signature = await untilAborted(signer.signMessage(message.slice(), intent), signal);
+    // A copy: what is verified and sent below stays ours. A person may take as long as the caller waits, and no longer.
+    signature = await orAborted(signer.signMessage(message.slice(), intent), signal);
   } catch (cause) {
     if (signal?.aborted === true) throw signal.reason;
     throw new TransactionError('signing_failed', `The signer of ${address} did not sign.`, { details: { address }, cause });
@@ -32,15 +33,4 @@ export async function signMessage(
   }
   const bytes = assembleTransaction(message, new Map([[address, signature]]));
   return { bytes, signature: firstSignature(bytes) };
-}
-
-/** A person may take as long as the caller waits, and no longer. */
-function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return work;
-  return new Promise((resolve, reject) => {
-    const stop = () => reject(signal.reason);
-    if (signal.aborted) stop();
-    signal.addEventListener('abort', stop, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
-  });
 }

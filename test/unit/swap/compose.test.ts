@@ -1,4 +1,4 @@
-import { decompileTransactionMessage, getCompiledTransactionMessageDecoder } from '@solana/kit';
+import { decompileTransactionMessage, getCompiledTransactionMessageDecoder, type Instruction as KitInstruction } from '@solana/kit';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { routeV2 } from '../../../adapters/sandbox/venue/venue.mjs';
@@ -69,7 +69,9 @@ function compose(scenario: Scenario, lamports = 10n ** 15n) {
 function read(message: Uint8Array) {
   const decoded = decompileTransactionMessage(getCompiledTransactionMessageDecoder().decode(message));
   expect(decoded.feePayer.address).toBe(WALLET);
-  return decoded.instructions.map(({ programAddress, accounts = [], data = new Uint8Array() }) => {
+  // Typed as what kit would compile; here it is what somebody else compiled.
+  const instructions: readonly KitInstruction[] = decoded.instructions;
+  return instructions.map(({ programAddress, accounts = [], data = new Uint8Array() }) => {
     const bytes = new Uint8Array(data);
     const view = new DataView(bytes.buffer);
     const at = (index: number) => accounts[index]?.address;

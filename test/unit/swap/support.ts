@@ -120,19 +120,21 @@ export function account(owner: string, data: Uint8Array = new Uint8Array(), lamp
 export function fakeRuntime(never?: number): Runtime & { readonly slept: number[]; advance(ms: number): void } {
   let now = 1_800_000_000_000;
   const slept: number[] = [];
+  const sleep: Runtime['sleep'] = (ms, signal) =>
+    new Promise((resolve, reject) => {
+      if (signal?.aborted === true) return reject(signal.reason);
+      if (ms === never) return void signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
+      slept.push(ms);
+      now += ms;
+      resolve();
+    });
   return {
     slept,
+    sleep,
+    idle: sleep,
     advance: (ms) => void (now += ms),
     now: () => now,
     randomBytes: (length) => new Uint8Array(length),
-    sleep: (ms, signal) =>
-      new Promise((resolve, reject) => {
-        if (signal?.aborted === true) return reject(signal.reason);
-        if (ms === never) return void signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
-        slept.push(ms);
-        now += ms;
-        resolve();
-      }),
   };
 }
 
