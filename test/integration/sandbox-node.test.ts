@@ -19,6 +19,7 @@ import {
   TransactionMessage,
   VersionedTransaction,
 } from '@solana/web3.js';
+import type { TokenBalance } from '@solana/web3.js';
 import { address } from '@solana/kit';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { SANDBOX_MINTS } from '../../adapters/sandbox/mints.js';
@@ -29,6 +30,12 @@ const MEMO = new PublicKey('MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr');
 const USDC = new PublicKey(SANDBOX_MINTS.USDC.address);
 const PYUSD = new PublicKey(SANDBOX_MINTS.PYUSD.address);
 const SOL = 1_000_000_000;
+
+/** What web3.js leaves untyped. */
+interface ParsedToken {
+  readonly mint: string;
+  readonly tokenAmount: { readonly uiAmountString: string };
+}
 
 let node: SandboxNode;
 let connection: Connection;
@@ -141,9 +148,7 @@ describe('web3.js', () => {
     const wrapped = new PublicKey(await node.chain.fundToken(addressOf(payer.publicKey), SANDBOX_MINTS.SOL, 11n));
 
     const classic = await connection.getParsedTokenAccountsByOwner(payer.publicKey, { programId: TOKEN_PROGRAM_ID });
-    const balances = classic.value.map(
-      ({ account }) => account.data.parsed.info as { mint: string; tokenAmount: { uiAmountString: string } },
-    );
+    const balances = classic.value.map(({ account: { data } }) => (data as { parsed: { info: ParsedToken } }).parsed.info);
     expect(Object.fromEntries(balances.map(({ mint, tokenAmount }) => [mint, tokenAmount.uiAmountString]))).toEqual({
       [SANDBOX_MINTS.USDC.address]: '2.5',
       [SANDBOX_MINTS.BONK.address]: '0.00007',
@@ -179,9 +184,9 @@ describe('web3.js', () => {
     );
     const landed = await connection.getTransaction(signature, { maxSupportedTransactionVersion: 0 });
     expect(landed?.meta?.err).toBeNull();
-    const keys = landed?.transaction.message.staticAccountKeys.map(String) ?? [];
-    const amounts = (balances: typeof landed extends null ? never : NonNullable<NonNullable<typeof landed>['meta']>['preTokenBalances']) =>
-      Object.fromEntries((balances ?? []).map(({ accountIndex, uiTokenAmount }) => [keys[accountIndex], uiTokenAmount.amount]));
+    const keys = landed?.transaction.message.staticAccountKeys.map((key) => key.toBase58()) ?? [];
+    const amounts = (balances: readonly TokenBalance[] | null | undefined) =>
+      Object.fromEntries((balances ?? []).map(({ accountIndex, uiTokenAmount }) => [keys[accountIndex] ?? '', uiTokenAmount.amount]));
     expect(amounts(landed?.meta?.preTokenBalances)).toEqual({ [source.toBase58()]: '1000000' });
     expect(amounts(landed?.meta?.postTokenBalances)).toEqual({ [source.toBase58()]: '600000', [target.toBase58()]: '400000' });
     expect(landed?.meta?.postTokenBalances?.[0]).toMatchObject({ mint: mint.address, programId: mint.tokenProgram });
@@ -196,8 +201,12 @@ describe('web3.js', () => {
     expect(refused).toBeInstanceOf(SendTransactionError);
     expect(refused).toMatchObject({
       transactionError: { message: 'Transaction simulation failed: Error processing Instruction 0: custom program error: 0x1' },
-      logs: expect.arrayContaining(['Program 11111111111111111111111111111111 failed: custom program error: 0x1']),
+      logs: expect.arrayContaining(['Program 11111111111111111111111111111111 failed: custom program error: 0x1']) as unknown,
     });
+    const stingy = SystemProgram.transfer({ fromPubkey: payer.publicKey, toPubkey: payee, lamports: 1 });
+    await expect(connection.sendTransaction(await signed(stingy))).rejects.toThrow(
+      'Transaction results in an account (1) with insufficient funds for rent',
+    );
     const signature = await connection.sendTransaction(failing, { skipPreflight: true });
     expect((await connection.getSignatureStatus(signature)).value?.err).toEqual({ InstructionError: [0, { Custom: 1 }] });
     expect(await connection.getBalance(payer.publicKey)).toBe(SOL - 5_000);
@@ -284,7 +293,7 @@ describe('web3.js', () => {
     const signatures = await Promise.all([connection.requestAirdrop(payee, SOL), connection.requestAirdrop(payee, SOL)]);
     expect(new Set(signatures).size).toBe(2);
     expect(await connection.getBalance(payee)).toBe(2 * SOL);
-    expect((await connection.getParsedTransaction(signatures[0] ?? ''))?.transaction.message.accountKeys[1]).toMatchObject({
+    expect((await connection.getParsedTransaction(signatures[0]))?.transaction.message.accountKeys[1]).toMatchObject({
       pubkey: payee,
       signer: false,
       writable: true,

@@ -1,3 +1,4 @@
+import { encodeJson, isList } from './json.js';
 import type { Json } from './json.js';
 
 /** A transaction's error in the form JSON-RPC gives it: `"BlockhashNotFound"`, `{"InstructionError":[0,{"Custom":1}]}`, ... */
@@ -42,12 +43,15 @@ export function parseFailure(text: string): Failure {
 
 /** Whether a transaction that failed so is in a block and paid its fee. Any other failure never lands. */
 export function isCharged(failure: Failure): boolean {
-  return (
-    failure !== null &&
-    typeof failure === 'object' &&
-    !Array.isArray(failure) &&
-    ('InstructionError' in failure || 'InsufficientFundsForRent' in failure)
-  );
+  const [kind] = variant(failure);
+  return kind === 'InstructionError' || kind === 'InsufficientFundsForRent';
+}
+
+/** The name of an error that carries something, and what it carries. */
+function variant(error: Json): readonly [kind: string, detail: Json] {
+  if (error === null || typeof error !== 'object' || isList(error)) return ['', null];
+  const [[kind, detail = null] = ['', null]] = Object.entries(error);
+  return [kind, detail];
 }
 
 // Agave's own sentences: clients match on some of them.
@@ -106,17 +110,20 @@ const INSTRUCTION_SENTENCES: Readonly<Record<string, string>> = {
 /** The sentence that a node puts into an error message. */
 export function describeFailure(failure: Failure): string {
   if (typeof failure === 'string') return TRANSACTION_SENTENCES[failure] ?? failure;
-  const [[kind, detail] = ['', null]] = Object.entries(failure ?? {});
-  if (kind === 'InstructionError' && Array.isArray(detail)) {
-    const [index = null, error = null]: readonly Json[] = detail;
-    return `Error processing Instruction ${String(index)}: ${describeInstruction(error)}`;
+  const [kind, detail] = variant(failure);
+  if (kind === 'InstructionError' && isList(detail)) {
+    const [index = null, error = null] = detail;
+    return `Error processing Instruction ${encodeJson(index)}: ${describeInstruction(error)}`;
   }
-  const account = kind === 'InsufficientFundsForRent' && /"account_index":(\d+)/.exec(JSON.stringify(detail))?.[1];
-  return account ? `Transaction results in an account (${account}) with insufficient funds for rent` : kind;
+  if (kind === 'InsufficientFundsForRent') {
+    const [, account] = variant(detail); // { account_index }
+    return `Transaction results in an account (${encodeJson(account)}) with insufficient funds for rent`;
+  }
+  return kind;
 }
 
 function describeInstruction(error: Json): string {
   if (typeof error === 'string') return INSTRUCTION_SENTENCES[error] ?? error;
-  const [[kind, detail] = ['', null]] = Object.entries(error ?? {});
+  const [kind, detail] = variant(error);
   return kind === 'Custom' && typeof detail === 'number' ? `custom program error: 0x${detail.toString(16)}` : kind;
 }

@@ -13,6 +13,7 @@ export function encodeJson(value: Json): string {
   return `{${fields.join(',')}}`;
 }
 
-function isList(value: object): value is readonly Json[] {
+/** `Array.isArray` that keeps the items' type. */
+export function isList(value: Json | undefined): value is readonly Json[] {
   return Array.isArray(value);
 }

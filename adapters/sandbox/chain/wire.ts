@@ -10,7 +10,7 @@ export interface WireInstruction {
   readonly data: Uint8Array;
 }
 
-export interface WireLookup {
+interface WireLookup {
   readonly table: Address;
   readonly writable: Uint8Array;
   readonly readonly: Uint8Array;

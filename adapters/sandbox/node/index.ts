@@ -1,4 +1,4 @@
-import { SandboxChain } from '../chain/index.js';
+import { SandboxChain } from '../chain/chain.js';
 import { Timers } from '../chain/timers.js';
 import { Calls } from './calls.js';
 import type { NodeControls } from './controls.js';
