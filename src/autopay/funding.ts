@@ -53,17 +53,17 @@ export async function findFunding(
   const best = candidates.slice(0, MAX_CANDIDATES);
   // Any candidate that affords the float comes before one that affords no more than this payment, or two tokens would be swapped to and fro.
   const wanted = float > missing ? [float, missing] : [missing];
-  let reason: ExactChangeError | undefined;
+  const reasons: ExactChangeError[] = [];
   for (const amount of wanted) {
     for (const candidate of best) {
       const quote = await quoteFrom(core, candidate, mint, amount, signal).catch(asReason);
       if (!isExactChangeError(quote)) return { inputMint: candidate.mint, maxInAmount: BigInt(quote.maxInAmount), quote };
-      // The best candidate's reason says the most, unless it merely holds too little.
-      if (reason === undefined || reason.code === 'insufficient_funds') reason = quote;
+      reasons.push(quote);
     }
-    if (reason?.code !== 'insufficient_funds') break;
+    if (!reasons.some(({ code }) => code === 'insufficient_funds')) break;
   }
-  throw reason?.code === 'insufficient_funds' ? short(mint, needed, facts) : reason;
+  // The best candidate's reason says the most, unless it merely holds too little.
+  throw reasons.find(({ code }) => code !== 'insufficient_funds') ?? short(mint, needed, facts);
 }
 
 /** The refusal of an offer whose token the wallet holds too little of. */
