@@ -6,7 +6,7 @@ import { historyMethods } from './past.js';
 import type { Params } from './params.js';
 import { transactionMethods } from './transactions.js';
 
-interface CallContext {
+export interface CallContext {
   readonly chain: SandboxChain;
   /** False: what is sent is answered and forgotten. */
   readonly lands: boolean;
