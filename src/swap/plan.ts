@@ -82,7 +82,8 @@ export function planSwap(expected: SwapExpectation, facts: SwapFacts, compute: C
     ...{ wrap, closeSource, closeOutput, budget, availableLamports },
     floors: {
       wallet: expected.wallet,
-      lamports: leastLamports(availableLamports, budget),
+      // Never zero: that would not notice a wallet assigned to another program. Whether it can be met is for `checkBudget`.
+      lamports: maxAmount(leastLamports(availableLamports, budget), 1n),
       tokens: [
         { account: source, least: spendable + wrap - expected.maxIn, closed: closeSource },
         { account: output, least: maxAmount(output.balance - reserved.output, 0n) + expected.minOut, closed: closeOutput },

@@ -1,0 +1,481 @@
+import { address, getAddressEncoder, getCompiledTransactionMessageDecoder, getTransactionDecoder, type Address } from '@solana/kit';
+import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet, type VenueBehaviour } from 'exact-change/sandbox';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { MODE, TARGET } from '../../adapters/sandbox/venue/venue.mjs';
+import { createHttp } from '../../src/http.js';
+import { SOLANA_MAINNET } from '../../src/network.js';
+import { systemRuntime } from '../../src/runtime.js';
+import { associatedTokenAddress, decodeTokenAccount } from '../../src/solana/accounts.js';
+import { createBlockhashSource } from '../../src/solana/blockhash.js';
+import { landTransaction } from '../../src/solana/confirm.js';
+import { connectRpc } from '../../src/solana/connection.js';
+import { createKeySigner } from '../../src/solana/keys.js';
+import type { Rpc } from '../../src/solana/rpc.js';
+import { createFallback } from '../../src/swap/fallback.js';
+import { defaultSwapLimits } from '../../src/swap/finish.js';
+import { createJupiterV1 } from '../../src/swap/jupiter-v1.js';
+import { createJupiterV2 } from '../../src/swap/jupiter-v2.js';
+import { boundsOf, signSwap, type SignedSwap, type SwapDeps, type SwapOrder } from '../../src/swap/prepare.js';
+import { signWrap } from '../../src/swap/sign-wrap.js';
+import { quoteExactOutput } from '../../src/swap/sizing.js';
+import type { SwapProvider, SwapQuote } from '../../src/swap/types.js';
+
+const runtime = systemRuntime;
+const FEE = 5_000n;
+const TOKEN_RENT = 2_039_280n;
+
+let sandbox: Sandbox;
+let rpc: Rpc;
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ seed: 'swap', confirmationMs: 0 });
+  rpc = connectRpc({ urls: [sandbox.rpcUrl], wsUrl: sandbox.wsUrl, timeoutMs: 10_000 });
+});
+
+afterEach(() => sandbox.controls.aggregator.restore());
+
+afterAll(async () => {
+  rpc.close();
+  await sandbox.close();
+});
+
+interface Swapper {
+  readonly wallet: SandboxWallet;
+  readonly deps: SwapDeps;
+  readonly provider: SwapProvider;
+}
+
+async function swapper(funds: Partial<Record<MintSymbol, string>>): Promise<Swapper> {
+  const wallet = await sandbox.createWallet(funds);
+  const signer = createKeySigner(wallet.secretKey);
+  const options = { baseUrl: sandbox.jupiterUrl, http: createHttp({ timeoutMs: 10_000, runtime }), runtime };
+  const provider = createFallback({
+    first: createJupiterV1(options),
+    second: createJupiterV2({ ...options, taker: signer.address }),
+    runtime,
+  });
+  const blockhashes = createBlockhashSource(rpc, runtime, 2_000);
+  return { wallet, provider, deps: { rpc, signer, runtime, blockhashes, network: SOLANA_MAINNET, limits: defaultSwapLimits } };
+}
+
+function quoteFor({ provider }: Swapper, from: MintSymbol, to: MintSymbol, target: bigint, maxIn = 10n ** 15n): Promise<SwapQuote> {
+  const { mints } = sandbox;
+  return quoteExactOutput(provider, { inputMint: mints[from].address, outputMint: mints[to].address, target, maxIn, slippageBps: 50 });
+}
+
+function sign({ deps, provider, wallet }: Swapper, quote: SwapQuote, change: Partial<SwapOrder> = {}): Promise<SignedSwap> {
+  return signSwap(deps, { bounds: boundsOf(quote), build: (signal) => provider.build(quote, wallet.address, signal), ...change });
+}
+
+const land = ({ bytes, lastValidBlockHeight }: SignedSwap) =>
+  landTransaction({ rpc, runtime, bytes, lastValidBlockHeight, resendMs: 1_000 });
+const lamports = ({ wallet }: Swapper) => sandbox.chain.account(address(wallet.address))?.lamports ?? 0n;
+const held = ({ wallet }: Swapper, symbol: MintSymbol) =>
+  symbol === 'SOL' ? Promise.resolve(wrapped(wallet.address)) : sandbox.balance(wallet.address, symbol);
+
+function ataOf(owner: string, symbol: MintSymbol): Address {
+  const { address: mint, tokenProgram } = sandbox.mints[symbol];
+  return address(associatedTokenAddress(owner, mint, tokenProgram));
+}
+
+function wrapped(owner: string): bigint {
+  const account = sandbox.chain.account(ataOf(owner, 'SOL'));
+  return account === undefined ? 0n : (decodeTokenAccount(account)?.amount ?? 0n);
+}
+
+const feesOf = ({ expected }: SignedSwap) => expected.networkFeeLamports + expected.priorityFeeLamports;
+
+/** Whoever controls the wallet's accounts, as bytes; balances left out. */
+function control({ wallet }: Swapper, symbols: readonly MintSymbol[]) {
+  const owners = symbols.map((symbol) => {
+    const account = sandbox.chain.account(ataOf(wallet.address, symbol));
+    const token = account === undefined ? undefined : decodeTokenAccount(account);
+    return [symbol, account?.owner, token?.owner, token?.delegate, token?.closeAuthority, token?.state];
+  });
+  const own = sandbox.chain.account(address(wallet.address));
+  return JSON.stringify([owners, own?.owner, own?.data.length]);
+}
+
+describe('swaps that land', () => {
+  it('SOL to exactly so many USDC, with no account there before', async () => {
+    const agent = await swapper({ SOL: '1' });
+    const quote = await quoteFor(agent, 'SOL', 'USDC', 2_500_000n);
+    expect(quote.swapMode).toBe('ExactOut');
+    const before = lamports(agent);
+    const signed = await sign(agent, quote);
+    expect(await land(signed)).toMatchObject({ outcome: 'confirmed' });
+    expect(await held(agent, 'USDC')).toBe(2_500_000n);
+    // The wrapped SOL account is gone again; only the USDC account stays.
+    expect(sandbox.chain.account(ataOf(agent.wallet.address, 'SOL'))?.lamports ?? 0n).toBe(0n);
+    expect(before - lamports(agent)).toBe(BigInt(quote.inAmount) + feesOf(signed) + TOKEN_RENT);
+    expect(signed.expected).toMatchObject({ networkFeeLamports: FEE, rentLamports: TOKEN_RENT, minOut: 2_500_000n });
+  });
+
+  it('BONK to USDC, exact to the base unit on both sides', async () => {
+    const agent = await swapper({ SOL: '0.01', BONK: '1000000', USDC: '1' });
+    const quote = await quoteFor(agent, 'BONK', 'USDC', 700_000n);
+    const [bonk, sol] = [await held(agent, 'BONK'), lamports(agent)];
+    const signed = await sign(agent, quote);
+    expect(await land(signed)).toMatchObject({ outcome: 'confirmed' });
+    expect(await held(agent, 'USDC')).toBe(1_700_000n);
+    expect(bonk - (await held(agent, 'BONK'))).toBe(BigInt(quote.inAmount));
+    expect(sol - lamports(agent)).toBe(feesOf(signed));
+  });
+
+  it('USDC to native SOL', async () => {
+    const agent = await swapper({ SOL: '0.01', USDC: '20' });
+    const quote = await quoteFor(agent, 'USDC', 'SOL', 50_000_000n);
+    const before = lamports(agent);
+    const signed = await sign(agent, quote);
+    expect(await land(signed)).toMatchObject({ outcome: 'confirmed' });
+    expect(lamports(agent) - before).toBe(50_000_000n - feesOf(signed));
+    expect(sandbox.chain.account(ataOf(agent.wallet.address, 'SOL'))?.lamports ?? 0n).toBe(0n);
+  });
+
+  it('USDC to wrapped SOL, kept where a payment is made in it', async () => {
+    const agent = await swapper({ SOL: '0.01', USDC: '20' });
+    const signed = await sign(agent, await quoteFor(agent, 'USDC', 'SOL', 50_000_000n), { keepWrapped: true });
+    expect(await land(signed)).toMatchObject({ outcome: 'confirmed' });
+    expect(wrapped(agent.wallet.address)).toBe(50_000_000n);
+  });
+
+  it('USDC to PYUSD, whose account has Token-2022 extensions and is created', async () => {
+    const agent = await swapper({ SOL: '0.01', USDC: '20' });
+    const quote = await quoteFor(agent, 'USDC', 'PYUSD', 3_000_000n);
+    const before = lamports(agent);
+    const signed = await sign(agent, quote);
+    expect(await land(signed)).toMatchObject({ outcome: 'confirmed' });
+    expect(await held(agent, 'PYUSD')).toBe(3_000_000n);
+    const account = sandbox.chain.account(ataOf(agent.wallet.address, 'PYUSD'));
+    expect(account?.lamports).toBe(signed.expected.rentLamports);
+    expect(before - lamports(agent)).toBe(feesOf(signed) + signed.expected.rentLamports);
+  });
+
+  it('wrapped SOL first, then native SOL, and leaves the account that was there', async () => {
+    const agent = await swapper({ SOL: '1' });
+    await sandbox.chain.fundToken(address(agent.wallet.address), sandbox.mints.SOL, 1_000_000n);
+    const quote = await quoteFor(agent, 'SOL', 'USDC', 1_000_000n);
+    const before = lamports(agent);
+    const signed = await sign(agent, quote);
+    expect(await land(signed)).toMatchObject({ outcome: 'confirmed' });
+    const topUp = BigInt(quote.maxInAmount) - 1_000_000n;
+    expect(before - lamports(agent)).toBe(topUp + feesOf(signed) + TOKEN_RENT);
+    expect(wrapped(agent.wallet.address)).toBe(BigInt(quote.maxInAmount) - BigInt(quote.inAmount));
+  });
+
+  it('SOL into wrapped SOL, without Jupiter', async () => {
+    const agent = await swapper({ SOL: '1' });
+    const before = lamports(agent);
+    const signed = await signWrap(agent.deps, { amount: 30_000_000n });
+    expect(await land(signed)).toMatchObject({ outcome: 'confirmed' });
+    expect(wrapped(agent.wallet.address)).toBe(30_000_000n);
+    expect(before - lamports(agent)).toBe(30_000_000n + feesOf(signed) + TOKEN_RENT);
+  });
+
+  it('by the second API where the first has no exact output, and covers the amount', async () => {
+    const agent = await swapper({ SOL: '0.01', BONK: '1000000' });
+    const { BONK, USDC } = sandbox.mints;
+    sandbox.controls.aggregator.noExactOut('BONK', 'USDC');
+    const quote = await quoteExactOutput(agent.provider, {
+      ...{
+        inputMint: BONK.address,
+        outputMint: USDC.address,
+        target: 700_000n,
+        maxIn: 10n ** 11n,
+        seedIn: 3_500_000_000n,
+        slippageBps: 50,
+      },
+    });
+    expect(quote).toMatchObject({ swapMode: 'ExactIn', provider: 'jupiter-v2' });
+    expect(await land(await sign(agent, quote))).toMatchObject({ outcome: 'confirmed' });
+    expect(await held(agent, 'USDC')).toBeGreaterThanOrEqual(700_000n);
+    expect(await held(agent, 'USDC')).toBeLessThan(712_000n);
+  });
+
+  it('at nearly the worst price that was agreed, and not at a worse one', async () => {
+    const agent = await swapper({ SOL: '0.01', USDC: '20', USDT: '1' });
+    const quote = await quoteFor(agent, 'USDC', 'USDT', 2_000_000n);
+    const signed = await sign(agent, quote);
+    sandbox.controls.aggregator.setVenue({ deviationBps: 49 });
+    expect(await land(signed)).toMatchObject({ outcome: 'confirmed' });
+    expect(20_000_000n - (await held(agent, 'USDC'))).toBe((BigInt(quote.inAmount) * 10_049n + 9_999n) / 10_000n);
+    const again = await swapper({ SOL: '0.01', USDC: '20', USDT: '1' });
+    sandbox.controls.aggregator.setVenue({});
+    const late = await sign(again, await quoteFor(again, 'USDC', 'USDT', 2_000_000n));
+    sandbox.controls.aggregator.setVenue({ deviationBps: 60 });
+    expect(await land(late)).toMatchObject({ outcome: 'failed' });
+    expect(await held(again, 'USDC')).toBe(20_000_000n);
+  });
+});
+
+describe('what is signed', () => {
+  it('asks for one signature, names only accounts of this swap, and carries the guard', async () => {
+    const agent = await swapper({ SOL: '0.01', USDC: '20' });
+    const { bytes, signature, expected } = await sign(agent, await quoteFor(agent, 'USDC', 'PYUSD', 3_000_000n));
+    const decoded = getTransactionDecoder().decode(bytes);
+    const message = getCompiledTransactionMessageDecoder().decode(decoded.messageBytes);
+    if (message.version !== 0) throw new Error('not version 0');
+    expect(bytes.length).toBeLessThanOrEqual(1232);
+    expect(message.header).toMatchObject({ numSignerAccounts: 1 });
+    expect(message.staticAccounts[0]).toBe(agent.wallet.address);
+    expect(message.addressTableLookups?.length ?? 0).toBeGreaterThan(0);
+    const programs = message.instructions.map((one) => message.staticAccounts[one.programAddressIndex]?.slice(0, 6));
+    const pinned = [
+      'Comput',
+      'Comput',
+      'ATokenG'.slice(0, 6),
+      'JUP6Lk',
+      'Tokenk',
+      'Tokenk',
+      'Tokenk',
+      'TokenzQ'.slice(0, 6),
+      'Tokenz',
+      'Tokenz',
+      '111111',
+    ];
+    expect(programs).toEqual(pinned);
+    expect(expected.priorityFeeLamports).toBeLessThanOrEqual(defaultSwapLimits.maxPriorityFeeLamports);
+    expect(signature.length).toBeGreaterThan(80);
+  });
+
+  it('asks the chain little: one read of accounts before building and one of what the venue touches', async () => {
+    const agent = await swapper({ SOL: '0.01', USDC: '20', USDT: '1' });
+    const quote = await quoteFor(agent, 'USDC', 'USDT', 2_000_000n);
+    await sign(agent, quote);
+    sandbox.controls.node.resetCalls();
+    await sign(agent, quote);
+    const calls = sandbox.controls.node.callsByMethod();
+    expect(calls['getMultipleAccounts']).toBe(2);
+    expect(calls['simulateTransaction']).toBe(1);
+    expect(calls['sendTransaction']).toBeUndefined();
+  });
+
+  it('pays what the market asks, up to the limit', async () => {
+    const agent = await swapper({ SOL: '0.01', USDC: '20', USDT: '1' });
+    sandbox.controls.node.intercept = (method, params, next) =>
+      method === 'getRecentPrioritizationFees' ? [{ slot: 1, prioritizationFee: 10_000_000_000 }] : next(params);
+    try {
+      const { expected } = await sign(agent, await quoteFor(agent, 'USDC', 'USDT', 2_000_000n));
+      expect(expected.priorityFeeLamports).toBeGreaterThan(190_000n);
+      expect(expected.priorityFeeLamports).toBeLessThanOrEqual(200_000n);
+    } finally {
+      sandbox.controls.node.intercept = undefined;
+    }
+  });
+});
+
+describe('wallets that cannot', () => {
+  it('have too little SOL for fees: the numbers say how much is missing', async () => {
+    const agent = await swapper({ SOL: '0.0008', USDC: '20', USDT: '1' });
+    const quote = await quoteFor(agent, 'USDC', 'USDT', 2_000_000n);
+    const error = await sign(agent, quote).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: 'insufficient_sol', funds: 'untouched', moved: [], details: { availableLamports: '800000' } });
+    const required = (error as { details: { requiredLamports: string } }).details.requiredLamports;
+    sandbox.chain.fundSol(address(agent.wallet.address), BigInt(required) - 800_000n + 100n);
+    expect(await land(await sign(agent, quote))).toMatchObject({ outcome: 'confirmed' });
+  });
+
+  it('have no SOL at all', async () => {
+    const agent = await swapper({ USDC: '20' });
+    const quote = await quoteFor(agent, 'USDC', 'USDT', 2_000_000n);
+    await expect(sign(agent, quote)).rejects.toMatchObject({ code: 'insufficient_sol', details: { availableLamports: '0' } });
+  });
+
+  it('hold less than the swap may take, also because others have reserved it', async () => {
+    const agent = await swapper({ SOL: '0.01', USDC: '2', USDT: '1' });
+    await expect(sign(agent, await quoteFor(agent, 'USDC', 'USDT', 2_000_000n))).rejects.toMatchObject({ code: 'insufficient_funds' });
+    const quote = await quoteFor(agent, 'USDC', 'USDT', 1_000_000n);
+    const reserved = () => ({ input: 1_000_000n, output: 0n, lamports: 0n });
+    await expect(sign(agent, quote, { reserved })).rejects.toMatchObject({ code: 'insufficient_funds' });
+    await expect(sign(agent, quote, { reserved: () => ({ input: 0n, output: 0n, lamports: 9_999_000n }) })).rejects.toMatchObject({
+      code: 'insufficient_sol',
+    });
+  });
+
+  it.each([
+    ['a delegate', 72],
+    ['a foreign close authority', 129],
+  ])('have given an account %s', async (_, offset) => {
+    const agent = await swapper({ SOL: '0.01', USDC: '20', USDT: '1' });
+    const at = ataOf(agent.wallet.address, 'USDT');
+    const account = sandbox.chain.account(at);
+    if (account === undefined) throw new Error('no account');
+    const data = account.data.slice();
+    new DataView(data.buffer).setUint32(offset, 1, true);
+    data.set(getAddressEncoder().encode(address(sandbox.merchant)), offset + 4);
+    sandbox.chain.setAccount(at, { ...account, data });
+    await expect(sign(agent, await quoteFor(agent, 'USDC', 'USDT', 2_000_000n))).rejects.toMatchObject({
+      code: 'account_unusable',
+      details: { account: at },
+    });
+  });
+
+  it('ask for a mint that is none', async () => {
+    const agent = await swapper({ SOL: '0.01', USDC: '20' });
+    const quote = { ...(await quoteFor(agent, 'USDC', 'USDT', 2_000_000n)), outputMint: sandbox.merchant };
+    await expect(sign(agent, quote)).rejects.toMatchObject({ code: 'unknown_mint', details: { mint: sandbox.merchant } });
+  });
+});
+
+describe('an aggregator that lies', () => {
+  const build = 'POST /swap/v1/swap-instructions';
+  type SwapJson = { swapInstruction: { accounts: { pubkey: string; isSigner: boolean; isWritable: boolean }[]; data: string } };
+  const lie = (change: (swap: SwapJson['swapInstruction']) => void) =>
+    sandbox.controls.aggregator.lie(build, (answer) => {
+      change((answer as unknown as SwapJson).swapInstruction);
+      return answer;
+    });
+  const edit = (swap: SwapJson['swapInstruction'], change: (data: Buffer) => void) => {
+    const data = Buffer.from(swap.data, 'base64');
+    change(data);
+    swap.data = data.toString('base64');
+  };
+
+  it.each<[string, string, (swap: SwapJson['swapInstruction']) => void]>([
+    [
+      'pays the merchant',
+      'swap_destination',
+      (swap) => void (swap.accounts[2] && (swap.accounts[2].pubkey = ataOf(sandbox.merchant, 'USDT'))),
+    ],
+    [
+      'diverts by override',
+      'swap_destination_override',
+      (swap) => void (swap.accounts[7] && (swap.accounts[7].pubkey = ataOf(sandbox.merchant, 'USDT'))),
+    ],
+    ['takes more', 'swap_max_in', (swap) => edit(swap, (data) => data.writeBigUInt64LE(19_000_000n, 16))],
+    ['promises less', 'swap_min_out', (swap) => edit(swap, (data) => data.writeBigUInt64LE(1n, 8))],
+    ['adds a fee', 'platform_fee', (swap) => edit(swap, (data) => data.writeUInt16LE(10, 26))],
+    ['wants a second signature', 'extra_signer', (swap) => void (swap.accounts[10] && (swap.accounts[10].isSigner = true))],
+    [
+      'reaches for another account of the wallet',
+      'exposed_account',
+      (swap) => void swap.accounts.push({ pubkey: bonkOfVictim, isSigner: false, isWritable: true }),
+    ],
+  ])('and %s is refused by %s', async (_, rule, change) => {
+    const agent = await swapper({ SOL: '0.01', USDC: '20', USDT: '1', BONK: '5' });
+    bonkOfVictim = ataOf(agent.wallet.address, 'BONK');
+    const quote = await quoteFor(agent, 'USDC', 'USDT', 2_000_000n);
+    lie(change);
+    await expect(sign(agent, quote)).rejects.toMatchObject({ code: 'unsafe_swap', details: { rule }, funds: 'untouched', moved: [] });
+  });
+
+  it('slips its own instructions in: they are dropped', async () => {
+    const agent = await swapper({ SOL: '0.01', USDC: '20', USDT: '1' });
+    sandbox.controls.aggregator.lie(build, (answer) => {
+      const evil = {
+        programId: '11111111111111111111111111111111',
+        accounts: [
+          { pubkey: agent.wallet.address, isSigner: true, isWritable: true },
+          { pubkey: sandbox.merchant, isSigner: false, isWritable: true },
+        ],
+        data: 'AgAAAAB0OwAAAAAA',
+      };
+      return { ...answer, setupInstructions: [evil], otherInstructions: [evil], cleanupInstruction: evil };
+    });
+    const before = lamports(agent);
+    const signed = await sign(agent, await quoteFor(agent, 'USDC', 'USDT', 2_000_000n));
+    expect(await land(signed)).toMatchObject({ outcome: 'confirmed' });
+    expect(before - lamports(agent)).toBe(feesOf(signed));
+  });
+
+  let bonkOfVictim = '';
+});
+
+describe('a venue that turns hostile', () => {
+  const attacker = address('Attack1111111111111111111111111111111111112');
+  const SYSTEM = { address: address('11111111111111111111111111111111'), role: 0 } as const;
+
+  /** What the venue does, and the accounts that its instruction must carry for it. */
+  const hostile: [string, VenueBehaviour][] = [
+    ['sets a close authority on the output', { modes: [MODE.setCloseAuthority] }],
+    ['sets a close authority on the source', { modes: [MODE.setCloseAuthority], target: TARGET.source }],
+    ['takes the output account', { modes: [MODE.setOwner] }],
+    ['takes the source account', { modes: [MODE.setOwner], target: TARGET.source }],
+    ['takes more of the source', { modes: [MODE.overcharge] }],
+    ['takes one unit more than agreed', { modes: [MODE.overcharge], amount: 20_000n }],
+    ['pays less', { modes: [MODE.underpay] }],
+    ['pays somebody else', { modes: [MODE.misdirect] }],
+    ['takes SOL', { modes: [MODE.takeSol], extra: [SYSTEM] }],
+    ['takes one lamport', { modes: [MODE.takeSol], amount: 1n, extra: [SYSTEM] }],
+    ['assigns the wallet to itself', { modes: [MODE.assignWallet], extra: [SYSTEM] }],
+    ['empties and closes the source', { modes: [MODE.overcharge, MODE.closeAccount] }],
+    ['fails', { modes: [MODE.fail], amount: 6001n }],
+  ];
+  const symbols: readonly MintSymbol[] = ['USDC', 'USDT', 'SOL'];
+  const withAttacker = (behaviour: VenueBehaviour): VenueBehaviour => ({
+    ...behaviour,
+    attacker,
+    extra: [...(behaviour.extra ?? []), attacker],
+  });
+
+  it.each(hostile)('and %s in simulation already is not signed', async (_, behaviour) => {
+    const agent = await swapper({ SOL: '0.5', USDC: '20', USDT: '1' });
+    sandbox.controls.aggregator.setVenue(withAttacker(behaviour));
+    const quote = await quoteFor(agent, 'USDC', 'USDT', 2_000_000n);
+    const error: unknown = await sign(agent, quote).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: expect.stringMatching(/^(unsafe_swap|simulation_failed)$/), funds: 'untouched', moved: [] });
+  });
+
+  it.each(hostile)('and %s only once it is signed takes the network fee and nothing else', async (_, behaviour) => {
+    const agent = await swapper({ SOL: '0.5', USDC: '20', USDT: '1' });
+    sandbox.controls.aggregator.setVenue({ ...withAttacker(behaviour), modes: [] });
+    const signed = await sign(agent, await quoteFor(agent, 'USDC', 'USDT', 2_000_000n));
+    const [sol, before] = [lamports(agent), control(agent, symbols)];
+    sandbox.controls.aggregator.setVenue(withAttacker(behaviour));
+    expect(await land(signed)).toMatchObject({ outcome: 'failed' });
+    expect(sol - lamports(agent)).toBe(feesOf(signed));
+    expect([await held(agent, 'USDC'), await held(agent, 'USDT')]).toEqual([20_000_000n, 1_000_000n]);
+    expect(control(agent, symbols)).toBe(before);
+  });
+
+  it.each(['source', 'destination'] as const)(
+    'and approves a delegate on the %s once it is signed leaves no approval behind',
+    async (target) => {
+      const agent = await swapper({ SOL: '0.5', USDC: '20', USDT: '1' });
+      sandbox.controls.aggregator.setVenue({ attacker, extra: [attacker] });
+      const signed = await sign(agent, await quoteFor(agent, 'USDC', 'USDT', 2_000_000n));
+      const before = control(agent, symbols);
+      sandbox.controls.aggregator.setVenue({ modes: [MODE.approve], target: TARGET[target], attacker, extra: [attacker] });
+      expect(await land(signed)).toMatchObject({ outcome: 'confirmed' });
+      expect(await held(agent, 'USDT')).toBe(3_000_000n);
+      expect(control(agent, symbols)).toBe(before);
+    },
+  );
+
+  it('by the clock, honest in simulation and hostile when it lands, takes the network fee and nothing else', async () => {
+    const agent = await swapper({ SOL: '0.5', USDC: '20', USDT: '1' });
+    const afterSlot = sandbox.chain.slot + 20n;
+    sandbox.controls.aggregator.setVenue({
+      modes: [MODE.onlyWhenLate, MODE.overcharge, MODE.takeSol],
+      afterSlot,
+      attacker,
+      extra: [SYSTEM, attacker],
+    });
+    const signed = await sign(agent, await quoteFor(agent, 'USDC', 'USDT', 2_000_000n));
+    const [sol, before] = [lamports(agent), control(agent, symbols)];
+    sandbox.controls.node.warp(30);
+    expect(await land(signed)).toMatchObject({ outcome: 'failed' });
+    expect(sol - lamports(agent)).toBe(feesOf(signed));
+    expect(await held(agent, 'USDC')).toBe(20_000_000n);
+    expect(control(agent, symbols)).toBe(before);
+  });
+
+  it.each<[MintSymbol, MintSymbol, VenueBehaviour]>([
+    ['SOL', 'USDC', { modes: [MODE.takeSol], extra: [SYSTEM] }],
+    ['SOL', 'USDC', { modes: [MODE.closeAccount] }],
+    ['SOL', 'USDC', { modes: [MODE.assignWallet], extra: [SYSTEM] }],
+    ['USDC', 'SOL', { modes: [MODE.takeSol], extra: [SYSTEM] }],
+    ['USDC', 'SOL', { modes: [MODE.underpay] }],
+    ['USDC', 'PYUSD', { modes: [MODE.setCloseAuthority] }],
+    ['USDC', 'PYUSD', { modes: [MODE.setOwner] }],
+  ])('%s to %s, hostile once it is signed, costs the network fee', async (from, to, behaviour) => {
+    const agent = await swapper({ SOL: '0.5', USDC: '20' });
+    sandbox.controls.aggregator.setVenue({ ...withAttacker(behaviour), modes: [] });
+    const signed = await sign(agent, await quoteFor(agent, from, to, 1_000_000n));
+    const sol = lamports(agent);
+    sandbox.controls.aggregator.setVenue(withAttacker(behaviour));
+    expect(await land(signed)).toMatchObject({ outcome: 'failed' });
+    expect(sol - lamports(agent)).toBe(feesOf(signed));
+    expect(await held(agent, 'USDC')).toBe(20_000_000n);
+  });
+});
