@@ -1,0 +1,17 @@
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { expect, it } from 'vitest';
+
+it('prints nothing, survives a hostile WebSocket and lets the process end, whatever the node does', async () => {
+  const child = spawn(process.execPath, ['--import', 'tsx', fileURLToPath(new URL('./solana-silence.child.ts', import.meta.url))], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    // A process that does not end by itself is ended, and that is seen in its exit code.
+    timeout: 25_000,
+  });
+  let out = '';
+  let errors = '';
+  child.stdout.on('data', (data: Buffer) => (out += data.toString()));
+  child.stderr.on('data', (data: Buffer) => (errors += data.toString()));
+  const code = await new Promise((resolve) => child.on('close', resolve));
+  expect({ out, errors, code }).toEqual({ out: 'done', errors: '', code: 0 });
+});
