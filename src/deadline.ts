@@ -3,8 +3,10 @@ export interface Deadline {
   readonly signal: AbortSignal;
   /** Whether it was time, not the caller, that ended it. */
   readonly passed: boolean;
-  /** Stops the clock; the caller's signal is followed on. */
+  /** Stops the clock; the caller's signal is followed on, as long as an answer's body may flow. */
   stop(): void;
+  /** Stops the clock and lets go of the caller's signal. */
+  end(): void;
 }
 
 /** Starts a deadline of `ms`. Old runtimes have no `AbortSignal.any`. */
@@ -28,6 +30,10 @@ export function startDeadline(ms: number, caller: AbortSignal | undefined): Dead
       return passed;
     },
     stop: () => clearTimeout(timer),
+    end() {
+      clearTimeout(timer);
+      caller?.removeEventListener('abort', follow);
+    },
   };
 }
 

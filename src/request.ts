@@ -1,3 +1,4 @@
+import { startDeadline } from './deadline.js';
 import { ProtocolError } from './errors.js';
 
 /** The largest request body that is kept to be sent again. */
@@ -5,7 +6,9 @@ export const BODY_LIMIT_BYTES = 1024 * 1024;
 
 const PAYMENT_HEADERS = ['payment-signature', 'x-payment'] as const;
 // What fetch itself drops when a redirect leaves the origin.
-const CREDENTIAL_HEADERS = ['authorization', 'cookie', 'proxy-authorization'] as const;
+const CREDENTIAL_HEADERS = ['authorization', 'cookie', 'host', 'proxy-authorization'] as const;
+/** How long a body may still flow once the answer is there. */
+const BODY_WAIT_MS = 10_000;
 
 /** One call of fetch, held so that it can be sent unpaid and then paid: the same method, headers and bytes. */
 export interface Call {
@@ -19,47 +22,60 @@ export interface Call {
   sendUnpaid(): Promise<Response>;
   /** Sends it with a payment header to the URL that asked for payment, without following redirects. Throws `body_not_replayable` before anything leaves. */
   sendPaid(url: string, header: { readonly name: string; readonly value: string }, signal: AbortSignal): Promise<Response>;
-  /** Resolves when the body can be sent again; rejects with `ProtocolError` (`body_not_replayable`). */
+  /** Resolves when the body can be sent again; rejects with `ProtocolError` (`body_not_replayable`), or the reason of the caller's signal. */
   replayable(): Promise<Uint8Array<ArrayBuffer> | undefined>;
   /** Drops what was kept of the body. */
   forget(): void;
 }
 
+type Fetch = typeof globalThis.fetch;
+type Input = RequestInfo | URL;
+
+/** A request body, read beside the request that sends it. */
+interface KeptBody {
+  /** Undefined where it is too large or broke off. Never rejects. */
+  readonly bytes: Promise<Uint8Array<ArrayBuffer> | undefined>;
+  /** Reads no further and forgets what was read. */
+  drop(): void;
+}
+
+/** A call taken apart: what it asks for, its body, and how it goes out unpaid. */
+interface Parts {
+  readonly request: Request;
+  readonly body: KeptBody | undefined;
+  send(fetch: Fetch): Promise<Response>;
+}
+
 /** Takes a call apart without changing what plain fetch would do with it. Undefined where plain fetch would refuse it. */
-export function captureCall(fetch: typeof globalThis.fetch, input: RequestInfo | URL, init: RequestInit | undefined): Call | undefined {
-  const signal = init?.signal ?? (isRequest(input) ? input.signal : undefined);
-  let request: Request;
+export function captureCall(fetch: Fetch, input: Input, init: RequestInit | undefined): Call | undefined {
+  let own: RequestInit;
+  let parts: Parts;
   try {
-    request = new Request(input, { ...init, signal: null });
+    own = readInit(init);
+    parts = takeApart(input, init, own);
   } catch {
     return undefined;
   }
-  const body = request.body === null ? undefined : keepBody(request.clone());
+  const { request, body } = parts;
+  // A signal of null takes back the request's own.
+  const signal = (own.signal === undefined && isRequest(input) ? input.signal : own.signal) ?? undefined;
   const headers = new Headers(request.headers);
-  const bytes = async (): Promise<Uint8Array<ArrayBuffer> | undefined> => {
-    const kept = await body?.bytes;
-    if (body === undefined || kept !== undefined) return kept;
-    throw new ProtocolError(
-      'body_not_replayable',
-      `The request body is larger than ${BODY_LIMIT_BYTES} bytes or broke off, so it cannot be sent again with a payment. Send a smaller body.`,
-      { details: { limitBytes: BODY_LIMIT_BYTES } },
-    );
-  };
+  const passed = passedOn(request, own);
+  const replayable = () => (body === undefined ? Promise.resolve(undefined) : readKept(body, signal));
   return {
     url: request.url,
     method: request.method,
     headers,
-    signal: signal ?? undefined,
+    signal,
     paysItself: PAYMENT_HEADERS.some((name) => headers.has(name)),
-    // Without a body the caller's own arguments go through untouched; a body is read once, so the request that holds it goes.
-    sendUnpaid: () => (body === undefined ? fetch(input, init) : fetch(request, { ...withoutBody(init), ...(signal ? { signal } : {}) })),
+    sendUnpaid: () => parts.send(fetch),
     async sendPaid(url, header, paidSignal) {
-      const kept = await bytes();
+      const kept = await replayable();
       const paid = new Headers(headers);
       if (new URL(url).origin !== new URL(request.url).origin) for (const name of CREDENTIAL_HEADERS) paid.delete(name);
       paid.set(header.name, header.value);
       return fetch(url, {
-        ...passedOn(request, init),
+        ...passed,
         method: request.method,
         headers: paid,
         ...(kept === undefined ? {} : { body: kept }),
@@ -69,42 +85,128 @@ export function captureCall(fetch: typeof globalThis.fetch, input: RequestInfo |
         signal: paidSignal,
       });
     },
-    replayable: bytes,
+    replayable,
     forget: () => body?.drop(),
   };
 }
 
-function isRequest(input: RequestInfo | URL): input is Request {
-  return typeof input === 'object' && 'headers' in input && 'signal' in input;
+/**
+ * The caller's own arguments go out wherever the body can be read twice; only a stream is split, and a form, whose boundary is
+ * drawn anew each time, goes out as its bytes. Throws where the arguments make no request.
+ */
+function takeApart(input: Input, init: RequestInit | undefined, own: RequestInit): Parts {
+  const given = own.body ?? undefined;
+  if (given === undefined) {
+    const request = makeRequest(isRequest(input) && input.body !== null ? input.clone() : input, own);
+    return { request, body: keepBody(request), send: (fetch) => fetch(input, init) };
+  }
+  const request = makeRequest(input, own);
+  if (isOneShot(given) && request.body !== null) {
+    const [mine, theirs] = request.body.tee();
+    return { request, body: keepStream(mine), send: (fetch) => fetch(input, { ...own, body: theirs }) };
+  }
+  const body = keepBody(request);
+  if (body === undefined || Object.prototype.toString.call(given) !== '[object FormData]') {
+    return { request, body, send: (fetch) => fetch(input, init) };
+  }
+  const send = async (fetch: Fetch) => {
+    const bytes = await body.bytes;
+    return bytes === undefined ? fetch(input, init) : fetch(input, { ...own, headers: request.headers, body: bytes });
+  };
+  return { request, body, send };
 }
 
-/** What a runtime's own fetch takes beyond the standard (dispatcher, next, cf ...), and what only counts with a body. */
-function withoutBody(init: RequestInit | undefined): RequestInit {
-  const { body: _body, method: _method, headers: _headers, ...rest } = init ?? {};
-  return rest;
+/** Throws as fetch would. A request of another implementation of fetch is read by its members. */
+function makeRequest(input: Input, own: RequestInit): Request {
+  // Typed as boolean: to the compiler there is but one class Request.
+  const isNative: boolean = input instanceof Request;
+  if (!isRequest(input) || isNative) return new Request(input, { ...own, signal: null });
+  return new Request(input.url, { ...readInit(input), ...own, signal: null });
 }
 
-function passedOn(request: Request, init: RequestInit | undefined): RequestInit {
+function isRequest(input: Input): input is Request {
+  return typeof input === 'object' && input !== null && 'headers' in input && 'signal' in input;
+}
+
+function isOneShot(body: BodyInit): boolean {
+  return typeof body === 'object' && ('getReader' in body || Symbol.asyncIterator in body);
+}
+
+// fetch reads these by name, so also from a prototype: a Request may serve as init.
+const INIT_MEMBERS = [
+  'method',
+  'headers',
+  'body',
+  'duplex',
+  'mode',
+  'credentials',
+  'cache',
+  'redirect',
+  'referrer',
+  'referrerPolicy',
+  'integrity',
+  'keepalive',
+  'signal',
+];
+
+/** A plain copy of init, with what a runtime's own fetch takes beyond the standard (dispatcher, next, cf ...). Throws where fetch takes no such init. */
+function readInit(init: RequestInit | Request | undefined): RequestInit {
+  const copy: Record<string, unknown> = { ...init };
+  if (init === undefined || init === null) return copy;
+  for (const name of INIT_MEMBERS) {
+    const value: unknown = Reflect.get(init, name);
+    if (value !== undefined) copy[name] = value;
+  }
+  return copy;
+}
+
+function passedOn(request: Request, own: RequestInit): RequestInit {
   const { credentials, referrer, referrerPolicy, integrity, keepalive, mode } = request;
-  const rest = withoutBody(init);
+  const { body: _body, method: _method, headers: _headers, ...rest } = own;
   // A page's navigation is no mode that a script may ask for.
   const sent = mode === 'navigate' ? {} : { mode };
   return { credentials, referrer, referrerPolicy, integrity, keepalive, ...sent, ...rest };
 }
 
-/** Reads a body beside the request that sends it, up to the limit; beyond it, nothing is kept and nothing more is read. */
-function keepBody(copy: Request): { bytes: Promise<Uint8Array<ArrayBuffer> | undefined>; drop(): void } {
-  const reader = copy.body?.getReader();
+async function readKept(body: KeptBody, signal: AbortSignal | undefined): Promise<Uint8Array<ArrayBuffer>> {
+  const deadline = startDeadline(BODY_WAIT_MS, signal);
+  try {
+    const ended = new Promise<undefined>((resolve) => {
+      if (deadline.signal.aborted) resolve(undefined);
+      else deadline.signal.addEventListener('abort', () => resolve(undefined), { once: true });
+    });
+    const kept = await Promise.race([body.bytes, ended]);
+    if (kept !== undefined) return kept;
+  } finally {
+    deadline.end();
+  }
+  if (signal?.aborted === true) throw signal.reason;
+  throw new ProtocolError(
+    'body_not_replayable',
+    `The request body is larger than ${BODY_LIMIT_BYTES} bytes, broke off or did not end, so it cannot be sent again with a payment. Send a smaller body.`,
+    { details: { limitBytes: BODY_LIMIT_BYTES } },
+  );
+}
+
+/** Reads the body of `copy` up to the limit; beyond it, nothing is kept and nothing more is read. Undefined where there is no body. */
+function keepBody(copy: Request): KeptBody | undefined {
+  if (copy.body === null || copy.method === 'GET' || copy.method === 'HEAD') return undefined;
+  return isStream(copy.body) ? keepStream(copy.body) : keepWhole(copy);
+}
+
+/** As {@link keepBody}, for a branch of a stream. */
+function keepStream(stream: ReadableStream<Uint8Array>): KeptBody {
+  const reader = stream.getReader();
   let dropped = false;
   const drop = () => {
     dropped = true;
     // A source that fails to cancel has nothing more to give.
-    reader?.cancel().catch(() => undefined);
+    reader.cancel().catch(() => undefined);
   };
   const read = async (): Promise<Uint8Array<ArrayBuffer> | undefined> => {
     const chunks: Uint8Array[] = [];
     let size = 0;
-    while (reader !== undefined && !dropped) {
+    while (!dropped) {
       const { done, value } = await reader.read();
       if (done) return dropped ? undefined : join(chunks, size);
       size += value.byteLength;
@@ -115,6 +217,19 @@ function keepBody(copy: Request): { bytes: Promise<Uint8Array<ArrayBuffer> | und
   };
   // A body that breaks off fails the request itself; here it is only not there to be sent again.
   return { bytes: read().catch(() => undefined), drop };
+}
+
+/** Firefox shows no `Request.body`; what it takes as a body is in memory already. */
+function keepWhole(copy: Request): KeptBody {
+  const read = async (): Promise<Uint8Array<ArrayBuffer> | undefined> => {
+    const bytes = new Uint8Array(await copy.arrayBuffer());
+    return bytes.byteLength > BODY_LIMIT_BYTES ? undefined : bytes;
+  };
+  return { bytes: read().catch(() => undefined), drop: () => undefined };
+}
+
+function isStream(body: unknown): body is ReadableStream<Uint8Array> {
+  return typeof body === 'object' && body !== null && 'getReader' in body;
 }
 
 function join(chunks: readonly Uint8Array[], size: number): Uint8Array<ArrayBuffer> {
