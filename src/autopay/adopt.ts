@@ -35,10 +35,9 @@ export async function adopt(core: Core, repeat: Repeat): Promise<Response | unde
 async function findEarlier(core: Core, { fingerprint, idempotencyKey }: Repeat): Promise<Open['attempt'] | undefined> {
   const { runtime, retryWindow, signer } = core.config;
   let found: Open['attempt'] | undefined;
-  for await (const attempt of core.journal.attempts({ wallet: signer.address })) {
+  for (const attempt of await core.journal.similar(signer.address, fingerprint, idempotencyKey)) {
     const { payment, receipt, state } = attempt;
     if (payment === undefined || receipt === undefined || state === 'unsettled') continue;
-    if (!same(attempt, fingerprint, idempotencyKey)) continue;
     // Parallel calls without a key are separate purchases, and so are later ones once the answer arrived.
     const keyed = idempotencyKey !== undefined;
     const lost = !attempt.delivered && !core.wallet.active.has(attempt.id);
@@ -46,11 +45,6 @@ async function findEarlier(core: Core, { fingerprint, idempotencyKey }: Repeat):
     if (recent && (keyed || lost)) found = { ...attempt, payment, receipt };
   }
   return found;
-}
-
-function same(attempt: Attempt, fingerprint: string, idempotencyKey: string | undefined): boolean {
-  if (idempotencyKey !== undefined) return attempt.idempotencyKey === idempotencyKey;
-  return attempt.fingerprint === fingerprint;
 }
 
 function spent({ payment, receipt, mint, amount }: Open['attempt']): SettlementError {

@@ -22,21 +22,21 @@ export async function present(
   startedAt: number,
 ): Promise<Response> {
   const { runtime, timeouts } = core.config;
-  const { payment } = open.attempt;
   const deadline = startDeadline(timeouts.payment, call.signal);
   core.wallet.active.add(open.attempt.id);
   try {
     emit('payment.sent', { url, method: call.method });
     const response = await send(call, url, open, deadline.signal, moved, emit);
-    if (response.status === 402) throw await rejected(core, response, open, moved, emit);
     const settlement = readSettlement(response.headers);
     const receipt: Receipt = {
       ...open.attempt.receipt,
       ...(settlement === undefined ? {} : { settlement }),
       timings: { ...open.attempt.receipt.timings, answered: runtime.now() - startedAt },
     };
-    open.attempt = { ...open.attempt, delivered: true, receipt };
+    // A 402 may claim a transaction too, one that is still pending: where to look first.
+    open.attempt = { ...open.attempt, delivered: response.status !== 402, receipt };
     await core.journal.put(open.attempt);
+    if (response.status === 402) throw await rejected(core, response, open, moved, emit);
     // What the seller says is settled is spent until the chain says otherwise: the next call must not count on it.
     if (settlement?.success === true) open.hold?.spend();
     attachReceipt(response, () => open.attempt.receipt);
@@ -48,8 +48,7 @@ export async function present(
   } finally {
     deadline.stop();
     core.wallet.active.delete(open.attempt.id);
-    if (open.attempt.state === 'signed') void follow(core, open, emit);
-    else emit('warning', { message: `Payment ${payment.payerSignature} was decided before its answer came.` });
+    void follow(core, open, emit);
   }
 }
 

@@ -50,7 +50,10 @@ export async function purchase(
     if (adopted !== undefined) return adopted;
     const place = { url, method: call.method, fingerprint, ...(idempotencyKey === undefined ? {} : { idempotencyKey }) };
     const open = await prepare(core, { id, place, choice, signal: call.signal, emit, moved, startedAt });
-    return await present(core, call, url, open, moved, emit, startedAt);
+    const response = await present(core, call, url, open, moved, emit, startedAt);
+    // Nobody will read the first answer now; unread, it would keep its connection.
+    unpaid.body?.cancel().catch(() => undefined);
+    return response;
   } catch (error) {
     if (!isExactChangeError(error)) throw error;
     const amended = amendError(error, { moved, response: unpaid });

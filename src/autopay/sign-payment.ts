@@ -2,7 +2,7 @@ import { base58 } from '@scure/base';
 import { untilAborted } from '../deadline.js';
 import { TransactionError } from '../errors.js';
 import type { SignedPayment } from '../journal/types.js';
-import { verifySignature } from '../solana/keys.js';
+import { isGoodSignature } from '../solana/keys.js';
 import { assembleTransaction } from '../solana/transaction.js';
 import { buildExactPayment } from '../x402/exact.js';
 import { createPaymentId, encodePayment, offersPaymentId } from '../x402/payload.js';
@@ -96,7 +96,7 @@ async function askSigner(core: Core, message: Uint8Array, offer: Choice['offer']
       cause,
     });
   }
-  if (verifySignature(message, signature, signer.address)) return signature;
+  if (isGoodSignature(signer, message, signature)) return signature;
   throw new TransactionError(
     'signing_failed',
     'The signer returned a signature that does not fit the payment: it may have changed the message. Nothing was sent.',

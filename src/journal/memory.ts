@@ -12,6 +12,22 @@ const KEPT = 10_000;
  */
 export function memoryJournal(): Journal {
   const attempts = new Map<string, Attempt>();
+  // Ids by what a repeated call is found by: its fingerprint, or its key.
+  const index = new Map<string, Set<string>>();
+  const add = (attempt: Attempt) => {
+    attempts.set(attempt.id, attempt);
+    for (const name of namesOf(attempt)) index.set(name, (index.get(name) ?? new Set()).add(attempt.id));
+  };
+  const remove = (id: string) => {
+    const attempt = attempts.get(id);
+    if (attempt === undefined) return;
+    attempts.delete(id);
+    for (const name of namesOf(attempt)) {
+      const ids = index.get(name);
+      ids?.delete(id);
+      if (ids?.size === 0) index.delete(name);
+    }
+  };
   const used = (wallet: string, cap: Cap, now: number): bigint => {
     let sum = 0n;
     for (const { wallet: owner, host, state, at, microUsd } of attempts.values()) {
@@ -28,17 +44,22 @@ export function memoryJournal(): Journal {
         const spent = used(attempt.wallet, cap, attempt.at);
         if (spent + cost > cap.limit) return Promise.resolve({ cap, used: spent });
       }
-      attempts.set(attempt.id, attempt);
-      prune(attempts, attempt.at - Math.max(0, ...caps.map((cap) => cap.windowMs)));
+      add(attempt);
+      for (const id of prunable(attempts, attempt.at - Math.max(0, ...caps.map((cap) => cap.windowMs)))) remove(id);
       return Promise.resolve(undefined);
     },
     put(attempt) {
-      attempts.set(attempt.id, attempt);
+      add(attempt);
       return Promise.resolve();
     },
     release(id) {
-      attempts.delete(id);
+      remove(id);
       return Promise.resolve();
+    },
+    similar(wallet, fingerprint, idempotencyKey) {
+      const ids = index.get(idempotencyKey === undefined ? `fingerprint ${fingerprint}` : `key ${idempotencyKey}`) ?? [];
+      const found = [...ids].flatMap((id) => attempts.get(id) ?? []);
+      return Promise.resolve(found.filter((attempt) => attempt.wallet === wallet));
     },
     async *attempts({ wallet, state }) {
       for (const attempt of [...attempts.values()]) {
@@ -49,10 +70,17 @@ export function memoryJournal(): Journal {
   };
 }
 
-function prune(attempts: Map<string, Attempt>, before: number): void {
-  if (attempts.size <= KEPT) return;
+function namesOf({ fingerprint, idempotencyKey }: Attempt): string[] {
+  return [`fingerprint ${fingerprint}`, ...(idempotencyKey === undefined ? [] : [`key ${idempotencyKey}`])];
+}
+
+/** The oldest closed attempts from before a time, as far as there are too many in all. */
+function prunable(attempts: ReadonlyMap<string, Attempt>, before: number): string[] {
+  const ids: string[] = [];
+  if (attempts.size <= KEPT) return ids;
   for (const { id, state, at } of attempts.values()) {
-    if (attempts.size <= KEPT) return;
-    if (at < before && (state === 'settled' || state === 'unsettled')) attempts.delete(id);
+    if (attempts.size - ids.length <= KEPT) break;
+    if (at < before && (state === 'settled' || state === 'unsettled')) ids.push(id);
   }
+  return ids;
 }

