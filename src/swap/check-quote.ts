@@ -36,7 +36,8 @@ function mismatch(quote: SwapQuote, intent: QuoteIntent): string | undefined {
   if (quote.swapMode !== intent.swapMode) return 'it is for the other swap mode';
   if (quote.slippageBps !== intent.slippageBps) return 'its slippage is not what was asked for';
   // Typed as 0, but a remote service may have sent anything.
-  if (Number(quote.platformFeeBps) !== 0 || (isJson(quote.raw) && platformFeeOf(quote.raw) !== 0)) return 'it carries a platform fee';
+  const fee: unknown = quote.platformFeeBps;
+  if (fee !== 0 || (isJson(quote.raw) && platformFeeOf(quote.raw) !== 0)) return 'it carries a platform fee';
   const numbers = read(quote);
   if (numbers === undefined) return 'an amount in it is not a decimal string of base units';
   if (numbers.inAmount === 0n || numbers.outAmount === 0n) return 'it swaps nothing';

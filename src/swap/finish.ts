@@ -21,7 +21,7 @@ export interface BlockhashSource {
 }
 
 /** A composed transaction, with what must be true when it is done. */
-export interface Draft {
+interface Draft {
   readonly instructions: readonly Instruction[];
   readonly message: Uint8Array;
   readonly floors: Floors;

@@ -97,7 +97,7 @@ function routeOf(plan: unknown): string[] {
 }
 
 /** The one instruction that is taken from the service. */
-export function readInstruction(value: unknown): Instruction {
+function readInstruction(value: unknown): Instruction {
   const { programId, accounts, data } = isJson(value) ? value : {};
   if (!isAddress(programId) || !Array.isArray(accounts) || accounts.length > MAX_ACCOUNTS)
     throw invalidAnswer('it has no swap instruction');

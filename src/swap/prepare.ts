@@ -1,16 +1,15 @@
 import type { Runtime } from '../runtime.js';
-import { estimateComputeUnitPrice } from '../solana/fees.js';
 import type { CallOptions, Rpc } from '../solana/rpc.js';
 import type { Signer } from '../solana/signer.js';
 import { fetchLookupTables } from '../solana/tables.js';
-import type { Address, Instruction } from '../solana/types.js';
+import type { Address } from '../solana/types.js';
 import { type ComputeBudget, type LamportBudget, priorityFee, requiredLamports } from './budget.js';
 import { composeSwap } from './compose.js';
-import { checkExposure, foreignWritable } from './exposure.js';
 import { type BlockhashSource, type Finished, type SwapLimits, finish } from './finish.js';
 import { checkSwap } from './firewall.js';
+import { readMarket } from './market.js';
 import { type ReservedAmounts, type SwapFacts, nothingReserved } from './plan.js';
-import { type Leg, accountBytes, readWallet } from './read-facts.js';
+import { readWallet } from './read-facts.js';
 import type { SwapExpectation } from './rules.js';
 import { signMessage } from './sign.js';
 import type { SwapBuild, SwapQuote } from './types.js';
@@ -129,59 +128,6 @@ export async function signSwap(deps: SwapDeps, order: SwapOrder): Promise<Signed
   const amounts = { maxInAmount: maxIn.toString(), minOutAmount: minOut.toString() };
   const intent = { kind: 'swap', network, inputMint, outputMint, ...amounts } as const;
   return { ...(await signMessage(signer, message, intent, order.signal)), lastValidBlockHeight, expected };
-}
-
-interface Market {
-  readonly unitPrice: bigint;
-  readonly walletMinimum: bigint;
-  readonly sourceRent: bigint;
-  readonly outputRent: bigint;
-}
-
-/** What else the chain must be asked before composing: fees, rent, and what the venue could reach. */
-async function readMarket(
-  rpc: Rpc,
-  wallet: Address,
-  instruction: Instruction,
-  [input, output]: readonly [Leg, Leg],
-  options: CallOptions,
-): Promise<Market> {
-  const foreign = foreignWritable(instruction, [wallet, input.account.address, output.account.address]);
-  const writable = instruction.accounts.filter((account) => account.writable).map((account) => account.address);
-  const [exposed, unitPrice, walletMinimum, sourceRent, outputRent] = await Promise.all([
-    readAll(rpc, foreign, options),
-    marketPrice(rpc, [...new Set(writable)], options),
-    rpc.rent(0, options),
-    rentOf(rpc, input, options),
-    rentOf(rpc, output, options),
-  ]);
-  checkExposure(wallet, exposed);
-  return { unitPrice, walletMinimum, sourceRent, outputRent };
-}
-
-/** What recent transactions paid. A node that cannot say is no reason not to swap: then the price is the least there is. */
-async function marketPrice(rpc: Rpc, writable: readonly Address[], options: CallOptions): Promise<bigint> {
-  try {
-    return await estimateComputeUnitPrice(rpc, writable, options);
-  } catch (error) {
-    if (options.signal?.aborted === true) throw error;
-    return 1n;
-  }
-}
-
-const READ_AT_ONCE = 100;
-
-async function readAll(rpc: Rpc, addresses: readonly Address[], options: CallOptions) {
-  const starts = Array.from({ length: Math.ceil(addresses.length / READ_AT_ONCE) }, (_, index) => index * READ_AT_ONCE);
-  const read = await Promise.all(starts.map((start) => rpc.accounts(addresses.slice(start, start + READ_AT_ONCE), options)));
-  return read.flatMap(({ accounts }) => accounts);
-}
-
-/** Lamports that creating the account takes; somebody may have sent some to its address already. */
-async function rentOf(rpc: Rpc, { account, mint }: Leg, options: CallOptions): Promise<bigint> {
-  if (account.exists) return 0n;
-  const rent = await rpc.rent(accountBytes(mint), options);
-  return rent > account.lamports ? rent - account.lamports : 0n;
 }
 
 /** What was reserved before the chain was read counts on: it may have landed since, unseen by that read. */

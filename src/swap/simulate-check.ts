@@ -47,7 +47,9 @@ export const simulationRules: readonly Rule<SimulationSubject>[] = [
   }),
   onTokens('simulated_owner', 'a token account would belong to somebody else', (token) => held(token)?.owner === token.wallet),
   onTokens('simulated_delegate', 'somebody else could spend from a token account', (token) => held(token)?.delegate === undefined),
-  onTokens('simulated_close_authority', 'somebody else could close a token account', (token) => [undefined, token.wallet].includes(held(token)?.closeAuthority)),
+  onTokens('simulated_close_authority', 'somebody else could close a token account', (token) =>
+    [undefined, token.wallet].includes(held(token)?.closeAuthority),
+  ),
   onTokens('simulated_balance', 'more would be taken, or less paid out, than agreed', (token) => {
     const after = held(token);
     return after !== undefined && after.amount >= token.floor.least;

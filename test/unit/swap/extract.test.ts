@@ -93,7 +93,7 @@ describe('extractSwapInstruction', () => {
 /** The same transaction with one lookup table at its end, which loads its first entry read-only. */
 function withLookup(bytes: Uint8Array, table: string): Uint8Array {
   const alphabet = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
-  let n = [...table].reduce((total, digit) => total * 58n + BigInt(alphabet.indexOf(digit)), 0n);
+  let n = Array.from(table).reduce((total, digit) => total * 58n + BigInt(alphabet.indexOf(digit)), 0n);
   const key = new Uint8Array(32);
   for (let at = 31; at >= 0; at--, n >>= 8n) key[at] = Number(n & 255n);
   return Uint8Array.from([...bytes.slice(0, -1), 1, ...key, 0, 1, 0]);

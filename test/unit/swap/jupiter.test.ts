@@ -32,10 +32,11 @@ type Answer = JsonBodyType | (() => Response);
 function serve(path: string, ...answers: Answer[]) {
   let next = 0;
   server.use(
-    route.all(`${BASE}${path}`, async ({ request }) => {
+    route.all(`${BASE}${path}`, async ({ request }): Promise<Response> => {
       requests.push({ url: new URL(request.url), key: request.headers.get('x-api-key'), body: await request.clone().text() });
       const answer = answers[Math.min(next++, answers.length - 1)];
-      return typeof answer === 'function' ? answer() : HttpResponse.json(answer);
+      if (answer instanceof Function) return answer();
+      return HttpResponse.json(answer ?? null);
     }),
   );
 }

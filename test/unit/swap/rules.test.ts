@@ -3,10 +3,12 @@ import { describe, expect, it } from 'vitest';
 import { exactOutRouteV2, routeV2, sharedAccountsExactOutRouteV2, sharedAccountsRouteV2 } from '../../../adapters/sandbox/venue/venue.mjs';
 import { isExactChangeError } from '../../../src/errors.js';
 import type { Instruction } from '../../../src/solana/types.js';
-import { checkExposure, foreignWritable } from '../../../src/swap/exposure.js';
+import { checkExposure, exposureRules, foreignWritable } from '../../../src/swap/exposure.js';
+import { transactionRules } from '../../../src/swap/extract.js';
 import { checkSwap } from '../../../src/swap/firewall.js';
 import { swapForms } from '../../../src/swap/layout.js';
 import { swapRules } from '../../../src/swap/rules.js';
+import { simulationRules } from '../../../src/swap/simulate-check.js';
 import { DESTINATION, EXPECTED, SOURCE, STRANGER, USDC, VENUE_SWAP, WALLET, account, fromKit, someKey, withAccount } from './support.js';
 
 const exactIn = { ...VENUE_SWAP, inAmount: 1_005_000n, quotedOutAmount: 1_000_000n };
@@ -156,11 +158,11 @@ describe('forms that are not understood', () => {
   });
 });
 
-describe('the table', () => {
-  it('has a rule for each id, and a sentence for each rule', () => {
-    const ids = swapRules.map((rule) => rule.id);
-    expect(new Set(ids).size).toBe(ids.length);
-    for (const { id, refuses } of swapRules) {
+describe('the tables of all stages', () => {
+  it('have a rule for each id, and a sentence for each rule', () => {
+    const rules = [...transactionRules, ...swapRules, ...exposureRules, ...simulationRules];
+    expect(new Set(rules.map((rule) => rule.id)).size).toBe(rules.length);
+    for (const { id, refuses } of rules) {
       expect(id).toMatch(/^[a-z_]+$/);
       expect(refuses.length).toBeGreaterThan(15);
     }

@@ -109,9 +109,7 @@ describe('quoteExactOutput', () => {
   it('tells a pair without any route, and one that pays nothing', async () => {
     await expect(quoteExactOutput(fakeProvider({ price: 1n, fail: noRoute }), wanted)).rejects.toMatchObject({ code: 'no_route' });
     const nothing = fakeProvider({ price: 1n, exactOut: false });
-    await expect(quoteExactOutput(nothing, wanted)).rejects.toMatchObject({
-      code: expect.stringMatching(/insufficient_funds|no_route|quote_mismatch/),
-    });
+    await expect(quoteExactOutput(nothing, wanted)).rejects.toMatchObject({ code: 'insufficient_funds' });
   });
 
   it('does not believe a quote that does not follow from its own numbers', async () => {

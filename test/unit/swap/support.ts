@@ -146,7 +146,7 @@ export function fakeProvider(options: {
   readonly fail?: (intent: QuoteIntent) => Error | undefined;
   readonly change?: (quote: SwapQuote) => SwapQuote;
 }): SwapProvider & { readonly asked: QuoteIntent[] } {
-  const { id = 'fake', price, exactOut = true, fail, change = (quote) => quote } = options;
+  const { id = 'fake', price, exactOut = true, fail, change = (quote: SwapQuote) => quote } = options;
   const asked: QuoteIntent[] = [];
   const MICRO = 1_000_000n;
   return {

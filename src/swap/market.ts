@@ -1,0 +1,62 @@
+import { estimateComputeUnitPrice } from '../solana/fees.js';
+import type { Account, CallOptions, Rpc } from '../solana/rpc.js';
+import type { Address, Instruction } from '../solana/types.js';
+import { checkExposure, foreignWritable } from './exposure.js';
+import { type Leg, accountBytes } from './read-facts.js';
+
+/** What a composed transaction costs on today's chain; in lamports, the price in micro-lamports per unit. */
+export interface Market {
+  readonly unitPrice: bigint;
+  readonly walletMinimum: bigint;
+  readonly sourceRent: bigint;
+  readonly outputRent: bigint;
+}
+
+/**
+ * What else the chain must be asked before composing: fees, rent, and what the venue could reach. Throws `unsafe_swap` where that is
+ * another account of the wallet.
+ */
+export async function readMarket(
+  rpc: Rpc,
+  wallet: Address,
+  instruction: Instruction,
+  [input, output]: readonly [Leg, Leg],
+  options: CallOptions,
+): Promise<Market> {
+  const foreign = foreignWritable(instruction, [wallet, input.account.address, output.account.address]);
+  const writable = instruction.accounts.filter((account) => account.writable).map((account) => account.address);
+  const [exposed, unitPrice, walletMinimum, sourceRent, outputRent] = await Promise.all([
+    readAll(rpc, foreign, options),
+    marketPrice(rpc, [...new Set(writable)], options),
+    rpc.rent(0, options),
+    rentOf(rpc, input, options),
+    rentOf(rpc, output, options),
+  ]);
+  checkExposure(wallet, exposed);
+  return { unitPrice, walletMinimum, sourceRent, outputRent };
+}
+
+/** What recent transactions paid. A node that cannot say is no reason not to swap: then the price is the least there is. */
+async function marketPrice(rpc: Rpc, writable: readonly Address[], options: CallOptions): Promise<bigint> {
+  try {
+    return await estimateComputeUnitPrice(rpc, writable, options);
+  } catch (error) {
+    if (options.signal?.aborted === true) throw error;
+    return 1n;
+  }
+}
+
+const READ_AT_ONCE = 100;
+
+async function readAll(rpc: Rpc, addresses: readonly Address[], options: CallOptions): Promise<(Account | null)[]> {
+  const starts = Array.from({ length: Math.ceil(addresses.length / READ_AT_ONCE) }, (_, index) => index * READ_AT_ONCE);
+  const read = await Promise.all(starts.map((start) => rpc.accounts(addresses.slice(start, start + READ_AT_ONCE), options)));
+  return read.flatMap(({ accounts }) => accounts);
+}
+
+/** Lamports that creating the account takes; somebody may have sent some to its address already. */
+async function rentOf(rpc: Rpc, { account, mint }: Leg, options: CallOptions): Promise<bigint> {
+  if (account.exists) return 0n;
+  const rent = await rpc.rent(accountBytes(mint), options);
+  return rent > account.lamports ? rent - account.lamports : 0n;
+}
