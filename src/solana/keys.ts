@@ -78,9 +78,10 @@ async function importKey(seed: Uint8Array): Promise<Sign> {
 function quietSubtle(): SubtleCrypto | undefined {
   // The types promise both everywhere; neither is there in each runtime.
   const { crypto, process } = globalThis as { crypto?: Partial<Crypto>; process?: { versions?: { node?: string } } };
-  const [major = NaN, minor = NaN] = (process?.versions?.node ?? '').split('.').map(Number);
+  const node = process?.versions?.node;
+  const [major = NaN, minor = NaN] = (node ?? '').split('.').map(Number);
   const firstQuiet: Readonly<Record<number, number>> = { 20: 20, 22: 13, 23: 5 };
-  if (major < 24 && !(minor >= (firstQuiet[major] ?? Infinity))) return undefined;
+  if (node !== undefined && major < 24 && !(minor >= (firstQuiet[major] ?? Infinity))) return undefined;
   return crypto?.subtle;
 }
 
