@@ -1,0 +1,42 @@
+import { receiptOf, type Client, type ClientEvent, type ClientOptions, type Receipt } from 'exact-change';
+import type { Sandbox, SandboxWallet } from 'exact-change/sandbox';
+import { until } from './chain.js';
+
+/** What a client of the sandbox is set to; `?caller=client` lets the node count its calls apart from everybody else's. */
+export function onSandbox(sandbox: Sandbox, wallet: SandboxWallet, more: ClientOptions = {}): ClientOptions {
+  return {
+    walletSecretKey: wallet.secretKey,
+    rpcUrl: `${sandbox.rpcUrl}/?caller=client`,
+    jupiterUrl: sandbox.jupiterUrl,
+    autoSwap: true,
+    ...more,
+  };
+}
+
+/** The receipt of a response once the chain has decided its payment. */
+export function decided(response: Response): Promise<Receipt> {
+  return until('the chain decides the payment', () => {
+    const receipt = receiptOf(response);
+    if (receipt === undefined) throw new Error(`Nothing was paid for the answer ${response.status}.`);
+    return receipt.state === 'uncertain' ? undefined : receipt;
+  });
+}
+
+/** Everything that a client tells from now on, in its order. */
+export function recorded(client: Client): ClientEvent[] {
+  const events: ClientEvent[] = [];
+  client.on('*', (event) => events.push(event));
+  return events;
+}
+
+/** Queries and bodies that the aggregator answered from now on. */
+export function overheard(sandbox: Sandbox): { readonly endpoint: string; readonly query: URLSearchParams; readonly body: unknown }[] {
+  const seen: { endpoint: string; query: URLSearchParams; body: unknown }[] = [];
+  for (const endpoint of ['/swap/v1/quote', '/swap/v1/swap-instructions', '/swap/v1/swap', '/swap/v2/build']) {
+    sandbox.controls.aggregator.lie(endpoint, (answer, { query, body }) => {
+      seen.push({ endpoint, query, body });
+      return answer;
+    });
+  }
+  return seen;
+}
