@@ -52,7 +52,11 @@ function token(wallet: Address, mint: Address, found: ReadonlyMap<Address, Accou
   const account = found.get(mint);
   const facts = account ? decodeMint(account) : undefined;
   if (facts === undefined)
-    throw new FundsError('unknown_mint', `There is no token mint at ${mint} on this network.`, { details: { mint } });
+    throw new FundsError(
+      'unknown_mint',
+      `There is no token mint at ${mint} on this network. Check the mint, and the network of the client.`,
+      { details: { mint } },
+    );
   const { tokenProgram, decimals } = facts;
   const tokenAccount = associatedTokenAddress(wallet, mint, tokenProgram);
   const held = found.get(tokenAccount);

@@ -99,7 +99,11 @@ function learn(core: Core, memory: Memory, offer: Offer, accounts: ReadonlyMap<A
     const account = accounts.get(mint);
     const decoded = account ? decodeMint(account) : undefined;
     if (decoded === undefined)
-      return new FundsError('unknown_mint', `There is no token mint at ${mint} on this network.`, { details: { mint } });
+      return new FundsError(
+        'unknown_mint',
+        `There is no token mint at ${mint} on this network. Check the mint, and the network of the client.`,
+        { details: { mint } },
+      );
     const problem = judgeMint(mint, decoded, pinnedMint(network, mint));
     if (problem !== undefined) return problem;
     facts = { tokenProgram: decoded.tokenProgram, decimals: decoded.decimals };

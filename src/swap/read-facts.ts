@@ -50,7 +50,11 @@ function walletLamports(wallet: Address, account: Account | null): bigint {
 function readMint(address: Address, account: Account | null): Mint {
   const mint = account === null ? undefined : decodeMint(account);
   if (mint === undefined) {
-    throw new FundsError('unknown_mint', `There is no token mint at ${address} on this network.`, { details: { mint: address } });
+    throw new FundsError(
+      'unknown_mint',
+      `There is no token mint at ${address} on this network. Check the mint, and the network of the client.`,
+      { details: { mint: address } },
+    );
   }
   const reason = unsupported(mint);
   if (reason === undefined) return mint;

@@ -132,6 +132,13 @@ function isCleanMemo(memo: string): boolean {
   });
 }
 
+/** What to do about a refusal. */
+const NEXT: Readonly<Record<RefusalCode, string>> = {
+  malformed_payment_required: 'Nothing was paid; the seller has to correct its terms.',
+  unsupported_offer: 'Nothing was paid; the seller has to offer a payment of the scheme exact to a wallet of its own.',
+  unsupported_network: 'Nothing was paid; use a client whose network option names its cluster, if it is one of Solana.',
+};
+
 function malformed(why: string): Refused {
   return { code: 'malformed_payment_required', why };
 }
@@ -141,7 +148,7 @@ function unsupported(why: string): Refused {
 }
 
 function refuse(entry: PaymentRequirements, index: number, network: string, { code, why }: Refused): OfferReading {
-  const message = `Offer ${index + 1} ${why}.`;
+  const message = `Offer ${index + 1} ${why}. ${NEXT[code]}`;
   const untrusted = shownStrings(entry);
   const error =
     code === 'unsupported_network'

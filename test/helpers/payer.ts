@@ -1,0 +1,96 @@
+import { createPrivateKey, sign, type KeyObject } from 'node:crypto';
+import { getBase58Encoder } from '@solana/kit';
+import {
+  createClient,
+  isExactChangeError,
+  type Client,
+  type ClientEvent,
+  type ClientOptions,
+  type ErrorCode,
+  type ExactChangeError,
+  type Signer,
+  type SigningIntent,
+} from 'exact-change';
+import type { MintSymbol, Sandbox } from 'exact-change/sandbox';
+import { expect } from 'vitest';
+
+/** PKCS #8 of an Ed25519 key, up to its seed. */
+const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
+
+/** The 64 bytes of a key in base58. */
+export function secretBytes(secretKey: string): Uint8Array {
+  return Uint8Array.from(getBase58Encoder().encode(secretKey));
+}
+
+/** Signs with the runtime's own code, and writes down each thing that it was asked to sign. */
+export function recordingSigner(
+  address: string,
+  secretKey: string,
+): { readonly signer: Signer; readonly signed: readonly SigningIntent[] } {
+  const der = Buffer.concat([PKCS8_PREFIX, secretBytes(secretKey).subarray(0, 32)]);
+  const key: KeyObject = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
+  const signed: SigningIntent[] = [];
+  const signMessage = (message: Uint8Array, intent: SigningIntent) => {
+    signed.push(intent);
+    return Promise.resolve(Uint8Array.from(sign(null, message, key)));
+  };
+  return { signer: { address, signMessage }, signed };
+}
+
+/** A fresh wallet, its client, and all that it signed and told. */
+export interface Payer {
+  readonly address: string;
+  readonly secretKey: string;
+  readonly client: Client;
+  readonly signed: readonly SigningIntent[];
+  readonly events: readonly ClientEvent[];
+  /** Another client of the same wallet. */
+  again(options?: ClientOptions): Client;
+}
+
+const open = new Set<Client>();
+
+/** Makes a wallet with funds, and a client of it on the sandbox. */
+export async function payerOn(
+  sandbox: Sandbox,
+  funds: Partial<Record<MintSymbol, string>> = {},
+  options: ClientOptions = {},
+): Promise<Payer> {
+  const { address, secretKey } = await sandbox.createWallet(funds);
+  const { signer, signed } = recordingSigner(address, secretKey);
+  const events: ClientEvent[] = [];
+  const make = (change: ClientOptions): Client => {
+    const connections = { rpcUrl: sandbox.rpcUrl, wsUrl: sandbox.wsUrl, jupiterUrl: sandbox.jupiterUrl };
+    const base = change.connection === undefined ? connections : { jupiterUrl: sandbox.jupiterUrl };
+    const client = createClient({ ...base, signer, ...change });
+    client.on('*', (event) => void events.push(event));
+    open.add(client);
+    return client;
+  };
+  return { address, secretKey, client: make(options), signed, events, again: (change = options) => make(change) };
+}
+
+/** Ends the background work of every client made so far. */
+export async function closePayers(): Promise<void> {
+  const clients = [...open];
+  open.clear();
+  await Promise.all(clients.map((client) => client.close()));
+}
+
+/** The error that a call of ours rejects with, which must be one of ours and, if named, carry this code. */
+export async function failureOf<C extends ErrorCode = ErrorCode>(call: Promise<unknown>, code?: C): Promise<ExactChangeError<C>> {
+  const outcome = await call.then(
+    (value) => ({ value }),
+    (error: unknown) => ({ error }),
+  );
+  if (!('error' in outcome)) throw new Error(`expected ${code ?? 'an error'}, but the call succeeded with ${describe(outcome.value)}`);
+  const { error } = outcome;
+  if (!isExactChangeError(error)) throw error;
+  if (code !== undefined) expect({ code: error.code, message: error.message }).toEqual({ code, message: error.message });
+  if (!isExactChangeError<C>(error, code)) throw error;
+  return error;
+}
+
+function describe(value: unknown): string {
+  return value instanceof Response ? `status ${value.status}` : typeof value;
+}

@@ -1,0 +1,59 @@
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** A request as a seller saw it. */
+export interface SeenRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+}
+
+/** A seller of our own making, on the loopback. */
+export interface Seller {
+  readonly url: string;
+  readonly port: number;
+  readonly seen: readonly SeenRequest[];
+  /** Requests that came with a payment header. */
+  readonly paid: readonly SeenRequest[];
+  close(): Promise<void>;
+}
+
+export type SellerHandler = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** Whether a request carries a payment. */
+export function isPaid({ headers }: Pick<SeenRequest, 'headers'>): boolean {
+  return headers['payment-signature'] !== undefined || headers['x-payment'] !== undefined;
+}
+
+export async function startSeller(handler: SellerHandler): Promise<Seller> {
+  const seen: SeenRequest[] = [];
+  const server = createServer({ maxHeaderSize: 256 * 1024 }, (request, response) => {
+    seen.push({ method: request.method ?? '', url: request.url ?? '', headers: request.headers });
+    request.resume();
+    handler(request, response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo; // A bound TCP server's address is never a pipe's name or null.
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    seen,
+    get paid() {
+      return seen.filter(isPaid);
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+/** Answers 402 with terms in the header, as v2 sellers do. */
+export function answerTerms(response: ServerResponse, terms: unknown): void {
+  response.writeHead(402, {
+    'content-type': 'application/json',
+    'payment-required': Buffer.from(JSON.stringify(terms)).toString('base64'),
+  });
+  response.end('{}');
+}

@@ -1,0 +1,262 @@
+import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { address } from '@solana/kit';
+import { receiptOf, SOLANA_DEVNET, SOLANA_MAINNET } from 'exact-change';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { entryV2, envelopeV2 } from '../fixtures/malformed-402.js';
+import { closePayers, failureOf, payerOn } from '../helpers/payer.js';
+import { answerTerms, startSeller, type Seller } from '../helpers/seller.js';
+import { expectUntouched, refusal } from '../helpers/untouched.js';
+
+let sandbox: Sandbox;
+let seller: Seller;
+let terms: unknown;
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ confirmationMs: 20 });
+  seller = await startSeller((_, response) => answerTerms(response, terms));
+});
+
+afterEach(async () => {
+  sandbox.controls.aggregator.restore();
+  sandbox.controls.node.clearFaults();
+  sandbox.controls.node.intercept = undefined;
+  await closePayers();
+});
+
+afterAll(async () => {
+  await seller.close();
+  await sandbox.close();
+});
+
+const usdc = () => sandbox.mints.USDC.address;
+const bonk = () => sandbox.mints.BONK.address;
+const url = (path: string) => sandbox.apiUrl + path;
+/** An entry that the sandbox's facilitator would settle, changed. */
+const offer = (change: Record<string, unknown> = {}) =>
+  entryV2({ payTo: sandbox.merchant, extra: { feePayer: sandbox.feePayer }, ...change });
+
+describe('a wallet that cannot pay', () => {
+  it('holds nothing at all', async () => {
+    const payer = await payerOn(sandbox, {}, { autoSwap: true });
+    const error = await refusal(sandbox, payer, 'insufficient_funds', () => payer.client.fetch(url('/usdc')));
+    expect(error).toMatchObject({
+      name: 'FundsError',
+      retry: 'never',
+      details: { mint: usdc(), required: '10000', available: '0' },
+    });
+    expect(error.message).toContain('10000');
+    expect(error.message).toMatch(/Fund the wallet/);
+    expect(error.response?.status).toBe(402);
+    expect(await error.response?.json()).toBeDefined();
+  });
+
+  it('holds too little of the only token it has', async () => {
+    const payer = await payerOn(sandbox, { SOL: '0.05', USDC: '0.009999' }, { autoSwap: true, swapFrom: ['USDT'] });
+    const error = await refusal(sandbox, payer, 'insufficient_funds', () => payer.client.fetch(url('/usdc')));
+    expect(error.details).toEqual({ mint: usdc(), required: '10000', available: '9999' });
+  });
+
+  it('holds another token, and autoSwap is off', async () => {
+    const payer = await payerOn(sandbox, { SOL: '1', BONK: '5000000' });
+    const before = sandbox.controls.aggregator.calls();
+    const error = await refusal(sandbox, payer, 'insufficient_funds', () => payer.client.fetch(url('/usdc')));
+    expect(error).toMatchObject({ retry: 'never', details: { mint: usdc(), required: '10000', available: '0' } });
+    expect(error.message).toMatch(/turn autoSwap on/);
+    expect(sandbox.controls.aggregator.calls()).toBe(before);
+  });
+
+  it('has no SOL for fees: the lamports that are needed are exactly enough', async () => {
+    const payer = await payerOn(sandbox, { BONK: '5000000' }, { autoSwap: true });
+    const error = await refusal(sandbox, payer, 'insufficient_sol', () => payer.client.fetch(url('/usdc')));
+    expect(error).toMatchObject({ name: 'FundsError', retry: 'never' });
+    const { requiredLamports, availableLamports } = error.details;
+    expect(availableLamports).toBe('0');
+    expect(error.message).toContain(requiredLamports);
+
+    sandbox.chain.fundSol(address(payer.address), BigInt(requiredLamports) - 1n);
+    const again = await refusal(sandbox, payer, 'insufficient_sol', () => payer.client.fetch(url('/usdc')));
+    expect(again.details).toEqual({ requiredLamports, availableLamports: (BigInt(requiredLamports) - 1n).toString() });
+
+    sandbox.chain.fundSol(address(payer.address), 1n);
+    const response = await payer.client.fetch(url('/usdc'));
+    expect(response.status).toBe(200);
+    expect(receiptOf(response)?.swap).toMatchObject({ inputMint: bonk(), outputMint: usdc() });
+  });
+
+  it('has SOL alone, too little to swap from and to live on', async () => {
+    const payer = await payerOn(sandbox, { SOL: '0.001' }, { autoSwap: true });
+    const error = await refusal(sandbox, payer, 'insufficient_funds', () => payer.client.fetch(url('/usdc')));
+    expect(error.details).toMatchObject({ required: '10000', available: '0' });
+  });
+});
+
+describe('no acceptable swap', () => {
+  it('no route from any candidate', async () => {
+    sandbox.controls.aggregator.noRoute('*', 'USDC');
+    const payer = await payerOn(sandbox, { SOL: '1', BONK: '5000000' }, { autoSwap: true });
+    const error = await refusal(sandbox, payer, 'no_route', () => payer.client.fetch(url('/usdc')));
+    expect(error).toMatchObject({ name: 'QuoteError', retry: 'never', details: { outputMint: usdc() } });
+    expect([bonk(), sandbox.mints.SOL.address]).toContain(error.details.inputMint);
+  });
+
+  it('too much price impact', async () => {
+    sandbox.controls.aggregator.setPriceImpact('BONK', 'USDC', 250);
+    const payer = await payerOn(sandbox, { SOL: '0.02', BONK: '5000000' }, { autoSwap: true, swapFrom: [bonk()] });
+    const error = await refusal(sandbox, payer, 'price_impact_too_high', () => payer.client.fetch(url('/usdc')));
+    expect(error).toMatchObject({ name: 'QuoteError', retry: 'fresh', details: { limitBps: 100 } });
+    expect(error.details.priceImpactBps).toBeGreaterThanOrEqual(250);
+    expect(error.message).toContain(String(error.details.priceImpactBps));
+  });
+
+  it('too great a loss between two dollar tokens', async () => {
+    sandbox.controls.aggregator.setPrice('USDT', 900_000n);
+    const payer = await payerOn(sandbox, { SOL: '0.02', USDT: '5' }, { autoSwap: true, swapFrom: ['USDT'] });
+    const error = await refusal(sandbox, payer, 'swap_overhead_too_high', () => payer.client.fetch(url('/usdc')));
+    expect(error).toMatchObject({ name: 'QuoteError', retry: 'fresh', details: { limitBps: 100 } });
+    expect(error.details.lossBps).toBeGreaterThan(900);
+  });
+
+  it('rent above the bound', async () => {
+    const payer = await payerOn(
+      sandbox,
+      { SOL: '0.05', BONK: '5000000' },
+      { autoSwap: true, swapFrom: [bonk()], policy: { maxRentLamports: 2_000_000n } },
+    );
+    const error = await refusal(sandbox, payer, 'fees_over_limit', () => payer.client.fetch(url('/usdc')));
+    expect(error).toMatchObject({ name: 'PolicyError', retry: 'fresh', details: { lamports: '2039280', limitLamports: '2000000' } });
+  });
+});
+
+describe('the caller’s own rules', () => {
+  it('a price above the cap on one payment', async () => {
+    const payer = await payerOn(sandbox, { USDC: '50' });
+    const error = await refusal(sandbox, payer, 'amount_over_limit', () => payer.client.fetch(url('/expensive')));
+    expect(error).toMatchObject({ name: 'PolicyError', retry: 'never', details: { cap: 'maxPerPayment', amount: '2.5', unit: 'USD' } });
+    expect(Number(error.details.limit)).toBe(1);
+    expect(error.message).toMatch(/2\.5 USD.*policy\.maxPerPayment/);
+  });
+
+  it('a price above the cap in base units of its mint', async () => {
+    const payer = await payerOn(sandbox, { USDC: '50' }, { policy: { maxAmount: { USDC: '9999' } } });
+    const error = await refusal(sandbox, payer, 'amount_over_limit', () => payer.client.fetch(url('/usdc')));
+    expect(error.details).toEqual({ cap: 'maxAmount', limit: '9999', amount: '10000', unit: usdc() });
+  });
+
+  it('a rolling cap that is full', async () => {
+    const payer = await payerOn(sandbox, { USDC: '50' }, { policy: { maxPerDay: '0.025' } });
+    for (const _ of [1, 2]) expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
+    const error = await refusal(sandbox, payer, 'budget_exhausted', () => payer.client.fetch(url('/usdc')));
+    expect(error).toMatchObject({
+      name: 'PolicyError',
+      retry: 'fresh',
+      details: { cap: 'maxPerDay', limit: '0.025', used: '0.02', amount: '0.01', unit: 'USD' },
+    });
+    expect(error.message).toMatch(/0\.01 USD.*policy\.maxPerDay of 0\.025 USD.*0\.02 USD/);
+    expect(await sandbox.balance(payer.address, 'USDC')).toBe(49_980_000n);
+  });
+
+  it('a cap for one host, and none for another', async () => {
+    const host = new URL(sandbox.apiUrl).host;
+    const other = new URL(sandbox.apiUrl);
+    other.hostname = 'localhost';
+    const payer = await payerOn(sandbox, { USDC: '50' }, { policy: { maxPerHost: { [host]: '0.01' } } });
+    expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
+    const error = await refusal(sandbox, payer, 'budget_exhausted', () => payer.client.fetch(url('/usdc')));
+    expect(error.details).toMatchObject({ cap: 'maxPerHost', limit: '0.01', used: '0.01', amount: '0.01' });
+    expect(error.message).toContain(host);
+    expect((await payer.client.fetch(`${other.origin}/usdc`)).status).toBe(200);
+  });
+
+  it('a token without a price, unless its own cap allows it', async () => {
+    sandbox.controls.aggregator.noRoute('BONK', '*');
+    const payer = await payerOn(sandbox, { BONK: '5000000' });
+    const error = await refusal(sandbox, payer, 'price_unknown', () => payer.client.fetch(url('/bonk')));
+    expect(error).toMatchObject({ name: 'PolicyError', retry: 'never', details: { mint: bonk() } });
+    expect(error.message).toMatch(/policy\.maxAmount/);
+
+    const allowed = payer.again({ policy: { maxAmount: { [bonk()]: 123_456_789n } } });
+    const response = await allowed.fetch(url('/bonk'));
+    expect(response.status).toBe(200);
+    expect(receiptOf(response)?.payment).toMatchObject({ mint: bonk(), amount: '123456789' });
+    expect(receiptOf(response)?.cost.usd).toBeUndefined();
+  });
+});
+
+describe('offers that are not for us', () => {
+  it.each([
+    ['Solana devnet', 'solana-devnet', SOLANA_DEVNET],
+    ['an EVM chain', 'eip155:8453', 'other'],
+  ])('another network: %s', async (_, network, named) => {
+    terms = envelopeV2([offer({ network })]);
+    const payer = await payerOn(sandbox, { USDC: '50' });
+    const error = await refusal(sandbox, payer, 'unsupported_network', () => payer.client.fetch(seller.url));
+    expect(error).toMatchObject({ name: 'ProtocolError', retry: 'never', details: { network: named }, untrusted: { network } });
+    expect(error.message).not.toContain(network);
+  });
+
+  it('another scheme', async () => {
+    terms = envelopeV2([offer({ scheme: 'upto' })]);
+    const payer = await payerOn(sandbox, { USDC: '50' });
+    const error = await refusal(sandbox, payer, 'unsupported_offer', () => payer.client.fetch(seller.url));
+    expect(error).toMatchObject({ name: 'ProtocolError', retry: 'never', untrusted: { scheme: 'upto' } });
+  });
+
+  it('a mint that is not there', async () => {
+    const mint = 'GyGKxMyg1p9SsHfm15MkNUu1u9TN2JtTspcdmrtGUdse';
+    terms = envelopeV2([offer({ asset: mint })]);
+    const payer = await payerOn(sandbox, { USDC: '50' });
+    const error = await refusal(sandbox, payer, 'unknown_mint', () => payer.client.fetch(seller.url));
+    expect(error).toMatchObject({ name: 'FundsError', retry: 'never', details: { mint } });
+  });
+
+  it('several, none of which can be paid, each with its reason', async () => {
+    const mint = 'GyGKxMyg1p9SsHfm15MkNUu1u9TN2JtTspcdmrtGUdse';
+    terms = envelopeV2([
+      offer({ network: 'eip155:8453' }),
+      offer({ scheme: 'upto' }),
+      offer({ amount: '1e3' }),
+      offer({ asset: mint }),
+      offer({ amount: '60000000' }),
+      offer({ amount: '900000', asset: sandbox.mints.USDT.address }),
+    ]);
+    const payer = await payerOn(sandbox, { USDC: '50' });
+    const error = await refusal(sandbox, payer, 'no_payable_offer', () => payer.client.fetch(seller.url));
+    expect(error).toMatchObject({ name: 'ProtocolError', retry: 'never' });
+    expect(error.details.offers.map(({ index, code }) => [index, code])).toEqual([
+      [0, 'unsupported_network'],
+      [1, 'unsupported_offer'],
+      [2, 'malformed_payment_required'],
+      [3, 'unknown_mint'],
+      [4, 'amount_over_limit'],
+      [5, 'insufficient_funds'],
+    ]);
+    for (const { message } of error.details.offers) expect(message).toMatch(/\.$/);
+  });
+
+  it('the wrong network behind rpcUrl', async () => {
+    const payer = await payerOn(sandbox, { USDC: '50' }, { network: 'solana-devnet' });
+    terms = envelopeV2([offer({ network: SOLANA_DEVNET })]);
+    const error = await refusal(sandbox, payer, 'rpc_wrong_network', () => payer.client.fetch(seller.url));
+    expect(error).toMatchObject({
+      name: 'TransportError',
+      retry: 'never',
+      details: { expected: SOLANA_DEVNET, actual: SOLANA_MAINNET },
+    });
+    expect(error.message).toMatch(/rpcUrl/);
+    // Also where no payment is asked for.
+    await failureOf(payer.client.swap({ inputMint: usdc(), outputMint: bonk(), amount: 1_000n }), 'rpc_wrong_network');
+  });
+});
+
+describe('a call that comes too late', () => {
+  it('after close()', async () => {
+    const payer = await payerOn(sandbox, { USDC: '50' });
+    await payer.client.close();
+    for (const call of [() => payer.client.fetch(url('/usdc')), () => payer.client.balance(), () => payer.client.spent()]) {
+      const error = await failureOf(call(), 'client_closed');
+      expectUntouched(error);
+      expect(error.name).toBe('ConfigError');
+    }
+    expect((await payer.client.fetch(url('/free'))).status).toBe(200);
+  });
+});
