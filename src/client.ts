@@ -42,7 +42,10 @@ export interface Client {
   plan(input: RequestInfo | URL, init?: PayingRequestInit): Promise<Plan>;
   /** Makes the payment for terms, for callers that do their own HTTP: the header to present. It counts as spent until the chain says that it never landed. */
   pay(paymentRequired: PaymentRequired | Response, options?: PayOptions): Promise<Payment>;
-  /** Swaps without any payment, and waits for confirmation. Slippage, price impact and fee bounds apply; payment caps do not. */
+  /**
+   * Swaps without any payment, and waits for confirmation. Slippage, price impact and fee bounds apply; payment caps do not. SOL goes
+   * in and comes out native; where the wallet holds wrapped SOL already, what comes out stays wrapped beside it.
+   */
   swap(request: SwapRequest, options?: TransportOptions): Promise<SwapResult>;
   /** Asks for a price. */
   quote(request: SwapRequest, options?: TransportOptions): Promise<SwapQuote>;

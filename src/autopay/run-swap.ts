@@ -1,7 +1,7 @@
 import { base64 } from '@scure/base';
 import type { ResolvedRequest } from '../config.js';
 import { untilAborted } from '../deadline.js';
-import { isExactChangeError, TransactionError } from '../errors.js';
+import { isExactChangeError, QuoteError, TransactionError } from '../errors.js';
 import type { Emit } from '../events.js';
 import type { SignedSwap as SwapRecord } from '../journal/types.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../network.js';
@@ -214,10 +214,21 @@ async function buildOf(core: Core, quote: SwapQuote, signal: AbortSignal | undef
   const { transport } = core;
   if (transport.swapInstruction !== undefined) return transport.swapInstruction({ wallet, quote }, { signal });
   const { transaction } = await transport.buildSwap({ wallet, quote }, { signal });
-  const bytes = base64.decode(transaction);
+  const bytes = decodeTransactionText(transaction);
   const lookupTables = lookupTablesOf(bytes);
   const tables = await fetchLookupTables(core.rpc, lookupTables, { signal });
   return { instruction: extractSwapInstruction(bytes, tables, wallet), lookupTables };
+}
+
+function decodeTransactionText(text: string): Uint8Array {
+  try {
+    return base64.decode(text);
+  } catch (cause) {
+    throw new QuoteError('unsafe_swap', 'The swap was refused: its transaction is not base64. Nothing was signed.', {
+      details: { rule: 'transaction_encoding' },
+      cause,
+    });
+  }
 }
 
 function depsOf(core: Core): SwapDeps {
