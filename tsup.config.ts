@@ -1,23 +1,50 @@
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { defineConfig, type Options } from 'tsup';
+
+type Plugin = NonNullable<Options['esbuildPlugins']>[number];
+
+/**
+ * Packages whose code is in ours. ky has no CommonJS build. spl-token would bring bigint-buffer, which has an advisory without a fix, is
+ * compiled on installation, and prints where that failed: bundled, its pure JavaScript half does, and nothing of it is installed.
+ */
+const BUNDLED = ['ky', '@solana/spl-token', '@solana/buffer-layout-utils', 'bigint-buffer'];
 
 const reading = "readFileSync(new URL('./venue.so', import.meta.url))";
 const importing = "import { readFileSync } from 'node:fs';";
 
 /** In the source tree the sandbox reads its on-chain program from the file beside it. A chunk has no file beside it: there the bytes are in the code. */
-const inlineVenue: NonNullable<Options['esbuildPlugins']>[number] = {
+const inlineVenue: Plugin = {
   name: 'inline-venue',
   setup(build) {
     build.onLoad({ filter: /[\\/]venue\.mjs$/ }, async ({ path }) => {
       const source = await readFile(path, 'utf8');
-      if (!source.includes(reading) || !source.includes(importing))
+      if (!source.includes(reading) || !source.includes(importing)) {
         throw new Error(`${path} no longer reads venue.so the way the build replaces.`);
+      }
       const contents = source.replace(importing, "import program from './venue.so';").replace(reading, 'program');
       return { contents, loader: 'js', resolveDir: dirname(path) };
     });
   },
 };
+
+/** Of spl-token's helper only integers and keys are used; left alone, its decimals keep 40 kB of bignumber.js. */
+const dropDecimals: Plugin = {
+  name: 'drop-decimals',
+  setup(build) {
+    build.onResolve({ filter: /^(\.\/decimal\.mjs|bignumber\.js)$/ }, async ({ path, kind, importer, resolveDir, pluginData }) => {
+      if (pluginData === dropDecimals) return undefined;
+      const resolved = await build.resolve(path, { kind, importer, resolveDir, pluginData: dropDecimals });
+      return { ...resolved, sideEffects: false };
+    });
+  },
+};
+
+async function licenseOf(name: string): Promise<string> {
+  const file = (await readdir(`node_modules/${name}`)).find((one) => /^licen[sc]e/i.test(one));
+  if (file === undefined) throw new Error(`${name} has no license file to hand on.`);
+  return `${name}\n\n${(await readFile(`node_modules/${name}/${file}`, 'utf8')).trim()}\n`;
+}
 
 export default defineConfig({
   entry: { 'src/index': 'src/index.ts', 'adapters/sandbox/index': 'adapters/sandbox/index.ts' },
@@ -31,8 +58,13 @@ export default defineConfig({
   sourcemap: false,
   // Node 16 knows node:, and without the prefix a bundler may put a package of that name in its place.
   removeNodeProtocol: false,
-  // ky has no CommonJS build.
-  noExternal: ['ky'],
+  noExternal: BUNDLED,
+  esbuildOptions: (options) => {
+    options.alias = { 'bigint-buffer': 'bigint-buffer/dist/browser.js' };
+  },
   loader: { '.so': 'binary' },
-  esbuildPlugins: [inlineVenue],
+  esbuildPlugins: [inlineVenue, dropDecimals],
+  onSuccess: async () => {
+    await writeFile('dist/LICENSES.txt', (await Promise.all(BUNDLED.map((name) => licenseOf(name)))).join(`\n${'-'.repeat(80)}\n\n`));
+  },
 });

@@ -10,10 +10,10 @@ const { consumer, nodes } = inject('packed');
 const installed = join(consumer, 'node_modules/exact-change');
 const tsc = fileURLToPath(new URL('../../node_modules/typescript/bin/tsc', import.meta.url));
 
-/** Output of a script of the consumer; a script that fails rejects with what it printed. */
+/** All that a script of the consumer prints, by whatever it loads; a script that fails rejects with it. */
 async function node(script: string, args: string[] = [], binary = process.execPath): Promise<string> {
-  const { stdout } = await run(binary, [script, ...args], { cwd: consumer, maxBuffer: 16 * 1024 * 1024 });
-  return stdout.trim();
+  const { stdout, stderr } = await run(binary, [script, ...args], { cwd: consumer, maxBuffer: 16 * 1024 * 1024 });
+  return `${stdout}${stderr}`.trim();
 }
 
 describe('the packed package', () => {
@@ -21,7 +21,17 @@ describe('the packed package', () => {
     const files = readdirSync(installed, { recursive: true, encoding: 'utf8' }).filter((path) => /\.\w+$|^LICENSE$/.test(path));
     const papers = files.filter((path) => !path.startsWith('dist'));
     expect(papers.sort()).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'SECURITY.md', 'package.json']);
-    expect(files.filter((path) => path.startsWith('dist') && !/\.(js|cjs|d\.ts|d\.cts)$/.test(path))).toEqual([]);
+    expect(files.filter((path) => path.startsWith('dist') && !/\.(js|cjs|d\.ts|d\.cts)$/.test(path))).toEqual(['dist/LICENSES.txt']);
+  });
+
+  it('hands on the license of every package whose code it holds', () => {
+    const code = readdirSync(installed, { recursive: true, encoding: 'utf8' }).filter((path) => /\.c?js$/.test(path));
+    const names = code.flatMap((path) =>
+      [...readFileSync(join(installed, path), 'utf8').matchAll(/^\/\/ node_modules\/((?:@[^/]+\/)?[^/]+)/gm)].map(([, name]) => name),
+    );
+    const licenses = readFileSync(join(installed, 'dist/LICENSES.txt'), 'utf8').split('\n');
+    expect(names).toContain('ky');
+    expect([...new Set(names)].filter((name = '') => !licenses.includes(name))).toEqual([]);
   });
 
   it.each(nodes)('works as ES module and as CommonJS on Node $version', async ({ binary }) => {

@@ -4,8 +4,8 @@ import ts from 'typescript';
 /** The names that entry files export, types included, one line each: `value createClient`, `type Client`. */
 export function exportedNames(entries: readonly string[]): Map<string, string[]> {
   const root = fileURLToPath(new URL('../../', import.meta.url));
-  const { config } = ts.readConfigFile(`${root}tsconfig.json`, (path) => ts.sys.readFile(path));
-  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, root);
+  const read = ts.readConfigFile(`${root}tsconfig.json`, (path) => ts.sys.readFile(path));
+  const { options } = ts.parseJsonConfigFileContent(read.config, ts.sys, root);
   const program = ts.createProgram(
     entries.map((entry) => root + entry),
     options,

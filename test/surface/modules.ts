@@ -37,7 +37,7 @@ export function importsOf(path: string, text: string): Import[] {
     if (node !== undefined && ts.isStringLiteralLike(node)) found.push({ specifier: node.text, kind });
   };
   const visit = (node: ts.Node): void => {
-    if (ts.isImportDeclaration(node)) add(node.importClause?.isTypeOnly === true ? 'type' : 'static', node.moduleSpecifier);
+    if (ts.isImportDeclaration(node)) add(isTypeOnly(node) ? 'type' : 'static', node.moduleSpecifier);
     if (ts.isExportDeclaration(node)) add(node.isTypeOnly ? 'type' : 'static', node.moduleSpecifier);
     if (ts.isImportEqualsDeclaration(node) && ts.isExternalModuleReference(node.moduleReference))
       add('static', node.moduleReference.expression);
@@ -50,4 +50,9 @@ export function importsOf(path: string, text: string): Import[] {
   };
   visit(parse(path, text));
   return found;
+}
+
+/** `import { type A }` is not: the module is loaded all the same. */
+function isTypeOnly({ importClause }: ts.ImportDeclaration): boolean {
+  return importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword;
 }

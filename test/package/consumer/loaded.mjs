@@ -13,7 +13,11 @@ const hooks = `
 register(`data:text/javascript,${encodeURIComponent(hooks)}`);
 const loaded = () => readFileSync(log, 'utf8').trim().split('\n');
 
+// Nobody listens there: the call loads what it needs, and fails.
+const nowhere = 'http://127.0.0.1:9';
+const call = (client) => client.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: '1', swapMode: 'ExactIn' }).catch(() => undefined);
+
 const { createClient } = await import('exact-change');
 const first = loaded();
-await createClient({ walletSecretKey: Array.from({ length: 32 }, () => 7) }).spent();
+await call(createClient({ walletSecretKey: Array.from({ length: 32 }, () => 7), rpcUrl: nowhere, jupiterUrl: nowhere }));
 console.log(JSON.stringify({ first, later: loaded().filter((file) => !first.includes(file)) }));

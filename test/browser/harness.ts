@@ -1,0 +1,70 @@
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+import { chromium, type Browser, type Page } from 'playwright-core';
+import { inject } from 'vitest';
+import { CHROMIUM, FLAGS } from '../../scripts/chromium.js';
+
+/** A page in Chromium, on an origin of its own at 127.0.0.1, that has run one script. */
+export interface BrowserPage {
+  readonly page: Page;
+  /** What the page printed or threw. */
+  readonly printed: readonly string[];
+  close(): Promise<void>;
+}
+
+/** Opens an empty page that has run `page.ts`. */
+export async function openPage(browser: Browser): Promise<BrowserPage> {
+  const script = await bundle();
+  const server = createServer((request, response) => {
+    const [type, body] =
+      request.url === '/page.js'
+        ? ['text/javascript', script]
+        : ['text/html', '<!doctype html><script type="module" src="/page.js"></script>'];
+    response.writeHead(request.url === '/favicon.ico' ? 204 : 200, { 'content-type': `${type}; charset=utf-8` }).end(body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('The server has no port.');
+
+  const page = await browser.newPage();
+  const printed: string[] = [];
+  page.on('console', (message) => printed.push(message.text()));
+  page.on('pageerror', (error) => printed.push(String(error)));
+  await page.goto(`http://127.0.0.1:${address.port}/`, { waitUntil: 'load' });
+  return {
+    page,
+    printed,
+    close: async () => {
+      await page.close();
+      await new Promise((resolve) => {
+        server.close(resolve);
+        server.closeAllConnections();
+      });
+    },
+  };
+}
+
+export function launch(): Promise<Browser> {
+  return chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+}
+
+/** `page.ts` for browsers, with the packed package in it. */
+async function bundle(): Promise<string> {
+  const { outputFiles } = await build({
+    entryPoints: [fileURLToPath(new URL('page.ts', import.meta.url))],
+    alias: { 'exact-change': join(inject('packed').consumer, 'node_modules/exact-change') },
+    // Without the paths of our own configuration, that lead to the source instead.
+    tsconfigRaw: {},
+    bundle: true,
+    format: 'esm',
+    platform: 'browser',
+    target: 'es2021',
+    write: false,
+    logLevel: 'silent',
+  });
+  const [file] = outputFiles;
+  if (file === undefined) throw new Error('esbuild gave no bundle.');
+  return file.text;
+}
