@@ -1,3 +1,4 @@
+import { maxAmount } from '../amount.js';
 import type { Runtime } from '../runtime.js';
 import type { Rpc, SignatureStatus } from './rpc.js';
 import { firstSignature } from './transaction.js';
@@ -59,7 +60,9 @@ async function watch(input: LandInput, signature: string, bell: Bell, signal: Ab
   const start = runtime.now();
   let answeredAt = start;
   let sentAt = -Infinity;
-  let isPast = false;
+  let finalizedHeight = 0n;
+  const isOver = () => signal.aborted;
+  const isPast = () => finalizedHeight > lastValidBlockHeight;
 
   const status = async (more: { history?: boolean; minContextSlot?: number }): Promise<SignatureStatus | null | undefined> => {
     try {
@@ -76,7 +79,7 @@ async function watch(input: LandInput, signature: string, bell: Bell, signal: Ab
   const checkHeight = () =>
     void rpc.blockHeight('finalized', { signal }).then(
       (height) => {
-        isPast ||= height > lastValidBlockHeight;
+        finalizedHeight = maxAmount(finalizedHeight, height);
       },
       () => undefined,
     );
@@ -88,15 +91,15 @@ async function watch(input: LandInput, signature: string, bell: Bell, signal: Ab
     return last === null ? { outcome: 'expired' } : decided(last);
   };
 
-  while (!signal.aborted && runtime.now() - answeredAt < SILENCE_MS && runtime.now() - start < LIMIT_MS) {
-    if (!isPast && runtime.now() - sentAt >= resendMs) {
+  while (!isOver() && runtime.now() - answeredAt < SILENCE_MS && runtime.now() - start < LIMIT_MS) {
+    if (!isPast() && runtime.now() - sentAt >= resendMs) {
       if (sentAt !== -Infinity) checkHeight();
       sentAt = runtime.now();
       send();
     }
     await bell.wait(Math.min(POLL_MS, resendMs), signal);
-    if (signal.aborted) break;
-    const landing = isPast ? await lookBack() : decided(await status({}));
+    if (isOver()) break;
+    const landing = isPast() ? await lookBack() : decided(await status({}));
     if (landing !== undefined) return landing;
   }
   return { outcome: 'unknown' };

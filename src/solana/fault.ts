@@ -56,8 +56,11 @@ export function worstFault(faults: readonly Fault[]): Fault {
   return sorted[0] ?? new Fault('unavailable', 'no node was asked');
 }
 
+/** For limits that do not say how long they last. */
+const DEFAULT_RETRY_MS = 1_000;
+
 export function toTransportError(fault: Fault, method: string, timeoutMs: number): TransportError {
-  const { kind, reason, said, cause, retryAfterMs = 0 } = fault;
+  const { kind, reason, said, cause, retryAfterMs = DEFAULT_RETRY_MS } = fault;
   const init = { ...(cause === undefined ? {} : { cause }), ...(said === undefined ? {} : { untrusted: { rpc: said } }) };
   switch (kind) {
     case 'rate_limited':

@@ -7,7 +7,8 @@ import {
   createSyncNativeInstruction,
   createTransferCheckedInstruction,
 } from '@solana/spl-token';
-import { ComputeBudgetProgram, PublicKey, SystemProgram, TransactionInstruction } from '@solana/web3.js';
+import { ComputeBudgetProgram, PublicKey, SystemProgram } from '@solana/web3.js';
+import type { TransactionInstruction } from '@solana/web3.js';
 import { Buffer } from 'buffer';
 import { U64_MAX } from '../amount.js';
 import { TransactionError } from '../errors.js';

@@ -11,7 +11,7 @@ export function rpcFetch(given: typeof fetch | undefined, signal: AbortSignal): 
     const text = await readText(response);
     if (response.status === 429 || !response.ok) throw statusFault(response);
     const reply = parseObject(text);
-    const question = parseObject(String(init?.body));
+    const question = parseObject(typeof init?.body === 'string' ? init.body : '');
     if (reply === undefined) throw new Fault('invalid', 'it is not a JSON object');
     if (reply['error'] !== undefined && reply['error'] !== null) throw errorFault(reply['error']);
     if (reply['id'] !== question?.['id']) throw new Fault('invalid', 'it answers another question');

@@ -20,7 +20,7 @@ interface RpcSocket {
 interface Wait {
   readonly listeners: Set<(error: string | null) => void>;
   /** The node's number for it, once it has answered. */
-  subscription?: number;
+  subscription: number | undefined;
 }
 
 /**
@@ -40,6 +40,8 @@ export function createSignatureSocket(endpoint: string | undefined, wsUrl: strin
     const old = socket;
     socket = undefined;
     isOpen = false;
+    // Another socket counts anew.
+    for (const wait of waits.values()) wait.subscription = undefined;
     if (old !== undefined) release(old);
   };
 
@@ -93,7 +95,7 @@ export function createSignatureSocket(endpoint: string | undefined, wsUrl: strin
 
   return {
     subscribe(signature, listener) {
-      const wait: Wait = waits.get(signature) ?? { listeners: new Set() };
+      const wait: Wait = waits.get(signature) ?? { listeners: new Set(), subscription: undefined };
       const isNew = !waits.has(signature);
       waits.set(signature, wait);
       wait.listeners.add(listener);
@@ -132,7 +134,7 @@ function release(socket: RpcSocket): void {
   try {
     socket.close();
     if (typeof underlying === 'object' && underlying !== null && 'terminate' in underlying && typeof underlying.terminate === 'function') {
-      underlying.terminate();
+      Reflect.apply(underlying.terminate, underlying, []);
     }
   } catch {
     // Already closed.

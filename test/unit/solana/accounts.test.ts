@@ -1,4 +1,4 @@
-import { findAssociatedTokenPda, getMintEncoder, getTokenEncoder } from '@solana-program/token';
+import { AccountState, findAssociatedTokenPda, getMintEncoder, getTokenEncoder } from '@solana-program/token';
 import { address, none, some } from '@solana/kit';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -25,7 +25,7 @@ const tokenBytes = (changes: Partial<Parameters<ReturnType<typeof getTokenEncode
       owner: key(3),
       amount: 2n ** 64n - 1n,
       delegate: none(),
-      state: 1,
+      state: AccountState.Initialized,
       isNative: none(),
       delegatedAmount: 0n,
       closeAuthority: none(),
@@ -185,14 +185,20 @@ describe('decodeTokenAccount', () => {
   it('tells delegates, close authorities, wrapped SOL and frozen accounts', () => {
     const found = decodeTokenAccount(
       account(
-        tokenBytes({ delegate: some(key(7)), delegatedAmount: 5n, closeAuthority: some(key(8)), isNative: some(2039280n), state: 2 }),
+        tokenBytes({
+          delegate: some(key(7)),
+          delegatedAmount: 5n,
+          closeAuthority: some(key(8)),
+          isNative: some(2039280n),
+          state: AccountState.Frozen,
+        }),
       ),
     );
     expect(found).toMatchObject({ delegate: key(7), delegatedAmount: 5n, closeAuthority: key(8), isNative: true, state: 'frozen' });
   });
 
   it.each<[string, Account]>([
-    ['not initialised', account(tokenBytes({ state: 0 }))],
+    ['not initialised', account(tokenBytes({ state: AccountState.Uninitialized }))],
     ['a state that is none', account(tokenBytes().map((byte, index) => (index === 108 ? 3 : byte)))],
     ['a mint', account(mintBytes())],
     ['a mint with extensions', extended(mintBytes(), 1)],

@@ -41,7 +41,7 @@ function fakeRuntime(onSleep: (now: number) => void = () => undefined) {
         });
       }),
     randomBytes: (length) => new Uint8Array(length),
-    idle: systemRuntime.idle,
+    idle: (ms, signal) => systemRuntime.idle(ms, signal),
   };
   return { runtime, sleeps, now: () => now };
 }

@@ -24,7 +24,7 @@ const account = (lamports: number, data = Uint8Array.of(1, 2)) => ({
   lamports,
   data: [Buffer.from(data).toString('base64'), 'base64'],
   executable: false,
-  rentEpoch: 18446744073709551615,
+  rentEpoch: 2 ** 64,
 });
 
 const cleanups: (() => unknown)[] = [];
@@ -379,7 +379,9 @@ describe('time and abort', () => {
 
   it('survives a fetch that rejects with no error', async () => {
     // web3.js waits for ever on it.
-    const rpc = connect({ urls: ['http://127.0.0.1:9'], fetch: () => Promise.reject('odd') });
+    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the case itself
+    const rejecting = () => Promise.reject('odd');
+    const rpc = connect({ urls: ['http://127.0.0.1:9'], fetch: rejecting });
     expect((await failure(rpc.genesisHash())).code).toBe('rpc_unavailable');
   });
 

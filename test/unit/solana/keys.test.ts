@@ -107,7 +107,7 @@ describe('createKeySigner', () => {
     const shown = [
       inspect(signer, { showHidden: true, depth: 10, getters: true }),
       JSON.stringify(signer),
-      String(signer.signMessage),
+      String(Reflect.get(signer, 'signMessage')),
       ...Reflect.ownKeys(signer).map((name) => inspect(Reflect.get(signer, name), { showHidden: true, depth: 10 })),
     ].join('\n');
     for (const text of [...spellings(seed), base58.encode(pair), Buffer.from(pair).toString('base64')]) expect(shown).not.toContain(text);
