@@ -37,7 +37,8 @@ export interface Client {
    * @example
    * const response = await client.fetch('https://api.example.com/premium');
    */
-  fetch(input: RequestInfo | URL, init?: PayingRequestInit): Promise<Response>;
+  // A property, not a method: it is handed on alone, as fetch is.
+  readonly fetch: (input: RequestInfo | URL, init?: PayingRequestInit) => Promise<Response>;
   /** Sends the call unpaid and says what paying for it would take. Nothing is signed or reserved. */
   plan(input: RequestInfo | URL, init?: PayingRequestInit): Promise<Plan>;
   /** Makes the payment for terms, for callers that do their own HTTP: the header to present. It counts as spent until the chain says that it never landed. */

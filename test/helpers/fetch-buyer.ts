@@ -1,0 +1,49 @@
+import { createClient, type Client, type ClientEvent, type ClientOptions, type EventName } from 'exact-change';
+import type { MintSymbol, Sandbox, SandboxWallet } from 'exact-change/sandbox';
+import { expect, onTestFinished } from 'vitest';
+
+export interface Buyer {
+  readonly client: Client;
+  readonly wallet: SandboxWallet;
+  /** Base units of USDC that are gone since the start. */
+  spent(): Promise<bigint>;
+}
+
+/** A fresh wallet and its client, closed when the test is over. It holds USDC unless said otherwise. */
+export async function newBuyer(
+  sandbox: Sandbox,
+  options: Partial<ClientOptions> = {},
+  funds: Partial<Record<MintSymbol, string>> = { USDC: '5' },
+): Promise<Buyer> {
+  const wallet = await sandbox.createWallet(funds);
+  const client = createClient({
+    walletSecretKey: wallet.secretKey,
+    rpcUrl: sandbox.rpcUrl,
+    wsUrl: sandbox.wsUrl,
+    jupiterUrl: sandbox.jupiterUrl,
+    ...options,
+  });
+  onTestFinished(() => client.close());
+  const before = await sandbox.balance(wallet.address, 'USDC');
+  return { client, wallet, spent: async () => before - (await sandbox.balance(wallet.address, 'USDC')) };
+}
+
+/** The next event of a kind; listen before what causes it. */
+export function nextEvent<N extends EventName>(client: Client, type: N): Promise<ClientEvent<N>> {
+  return new Promise((resolve) => {
+    const stop = client.on(type, (event) => {
+      stop();
+      resolve(event);
+    });
+  });
+}
+
+/** What a call that must fail fails with. */
+export async function failureOf(call: Promise<unknown>): Promise<unknown> {
+  const outcome = await call.then(
+    (value) => ({ value }),
+    (error: unknown) => ({ error }),
+  );
+  expect(outcome).toHaveProperty('error');
+  return 'error' in outcome ? outcome.error : undefined;
+}

@@ -1,0 +1,71 @@
+import type { Client, Receipt } from 'exact-change';
+import { receiptOf } from 'exact-change';
+import { expect } from 'vitest';
+import { comparable, comparablePaid, hashOf, paymentOf } from './fetch-record.js';
+import { PRICE, type Twins } from './fetch-twins.js';
+import type { Buyer } from './fetch-buyer.js';
+
+/** What a caller can tell of a response. */
+export interface Outcome {
+  readonly status: number;
+  readonly statusText: string;
+  readonly ok: boolean;
+  readonly type: string;
+  readonly redirected: boolean;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: { readonly bytes: number; readonly sha256: string };
+}
+
+// The clock, and what the official middleware adds to an answer that was paid for.
+const APART = ['date', 'payment-response', 'x-payment-response', 'cache-control'];
+
+export async function outcomeOf(response: Response): Promise<Outcome> {
+  const { status, statusText, ok, type, redirected, headers, url } = response;
+  const bytes = new Uint8Array(await response.arrayBuffer());
+  return {
+    status,
+    statusText,
+    ok,
+    type,
+    redirected,
+    path: url.replace(/^https?:\/\/[^/]+/, ''),
+    headers: Object.fromEntries([...headers].filter(([name]) => !APART.includes(name))),
+    body: { bytes: bytes.length, sha256: hashOf(bytes) },
+  };
+}
+
+type Call = (fetch: Client['fetch'], origin: string) => Promise<Response>;
+
+export interface CompareOptions {
+  /** Headers that may differ in the paid request: how a stream's length is told. */
+  readonly except?: readonly string[];
+}
+
+/**
+ * Makes one call of plain fetch to the free twin and of the client to the paid one, and expects the same: answer, and all that the
+ * server saw, first without a payment and then with one. Returns the receipt and the outcome.
+ */
+export async function expectSame(
+  twins: Twins,
+  buyer: Buyer,
+  call: Call,
+  { except = [] }: CompareOptions = {},
+): Promise<{ receipt: Receipt; outcome: Outcome }> {
+  twins.forget();
+  const plain = await outcomeOf(await call((input, init) => fetch(input, init), twins.free.url));
+  const before = await buyer.spent();
+  const response = await call(buyer.client.fetch, twins.paid.url);
+  const receipt = receiptOf(response);
+  const outcome = await outcomeOf(response);
+  expect(outcome).toEqual(plain);
+  expect((await buyer.spent()) - before).toBe(PRICE);
+
+  const [asked] = twins.free.seen.slice(-1);
+  const [unpaid, paid] = twins.paid.seen.slice(-2);
+  if (asked === undefined || unpaid === undefined || paid === undefined || receipt === undefined) throw new Error('Nothing was paid.');
+  expect([paymentOf(unpaid), typeof paymentOf(paid)]).toEqual([undefined, 'string']);
+  expect(comparable(unpaid)).toEqual(comparable(asked));
+  expect(comparablePaid(paid, except)).toEqual(comparable(asked, except));
+  return { receipt, outcome };
+}
