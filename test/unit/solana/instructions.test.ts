@@ -24,7 +24,7 @@ const key = (seed: number) => addressOf(new Uint8Array(32).fill(seed));
 const [wallet, mint, source, destination] = [key(1), key(2), key(3), key(4)];
 const transfer = (amount: bigint, decimals = 6, tokenProgram = TOKEN_PROGRAM) =>
   transferChecked({ source, mint, destination, authority: wallet, amount, decimals, tokenProgram });
-const refused: Error = expect.objectContaining({ code: 'self_check_failed', funds: 'untouched' });
+const refused: unknown = expect.objectContaining({ code: 'self_check_failed', funds: 'untouched' });
 
 /** In the terms of kit's own decoders, which share no code with web3.js and spl-token. */
 function kit(instruction: Instruction) {

@@ -187,7 +187,7 @@ describe('fetchLookupTables', () => {
     });
     return { rpc, asked };
   }
-  const rule = (id: string): Error => expect.objectContaining({ code: 'unsafe_swap', details: { rule: id } });
+  const rule = (id: string): unknown => expect.objectContaining({ code: 'unsafe_swap', details: { rule: id } });
 
   it('reads tables in the order asked for, once in five minutes', async () => {
     const { rpc, asked } = node({ [key(1)]: tableAccount(), [key(2)]: tableAccount({ count: 1 }) });
