@@ -1,6 +1,6 @@
 import type { Config } from '../config.js';
 import { parseMint, parseSwapRequest } from '../config.js';
-import { ConfigError, ProtocolError } from '../errors.js';
+import { ConfigError, isExactChangeError, ProtocolError } from '../errors.js';
 import type { Events } from '../events.js';
 import { capUse, rollingCaps, type CapUse } from '../policy/caps.js';
 import { pinnedMints } from '../network.js';
@@ -14,7 +14,7 @@ import { choose } from './choose.js';
 import { createCore, type ComposeTransport, type Core } from './core.js';
 import { decide, follow, type Open } from './follow.js';
 import { makePlan, type Plan } from './plan.js';
-import { newId, prepare, purchase } from './purchase.js';
+import { checkOrigin, newId, prepare, purchase } from './purchase.js';
 import { runSwap } from './run-swap.js';
 import { readHoldings } from './holdings.js';
 
@@ -114,6 +114,7 @@ async function pay(core: Core, given: PaymentRequired | Response, { url, signal 
     throw new ConfigError('invalid_option', 'Option url is missing: the terms do not say where they come from.', {
       details: { option: 'url' },
     });
+  checkUrl(at);
   const id = newId(core);
   const emit = core.events.emitter(id);
   await core.ready();
@@ -123,6 +124,17 @@ async function pay(core: Core, given: PaymentRequired | Response, { url, signal 
   const open = await prepare(core, { id, place, choice, signal, emit, moved: [], startedAt });
   void follow(core, open, emit);
   return { header: open.attempt.payment.header, receipt: open.attempt.receipt };
+}
+
+function checkUrl(at: string): void {
+  try {
+    checkOrigin(at);
+  } catch (error) {
+    if (isExactChangeError(error)) throw error;
+    throw new ConfigError('invalid_option', 'Option url is no address. Give the one that asked for payment.', {
+      details: { option: 'url' },
+    });
+  }
 }
 
 function isResponse(given: PaymentRequired | Response): given is Response {

@@ -16,7 +16,7 @@ import { fingerprintOf } from './fingerprint.js';
 import type { Open } from './follow.js';
 import { present } from './present.js';
 import { secure } from './secure.js';
-import { signPayment } from './sign-payment.js';
+import { checkHeader, signPayment } from './sign-payment.js';
 import type { Swapped } from './run-swap.js';
 
 const ID_BYTES = 12;
@@ -78,6 +78,7 @@ export async function prepare(core: Core, { id, place, choice, signal, emit, mov
   const { runtime, network, signer } = core.config;
   const { offer, facts, microUsd } = choice;
   const [mint, amount] = [offer.mint, offer.amount.toString()];
+  checkHeader(core, choice);
   emit('payment.chosen', { url: place.url, network, mint, amount, decimals: facts.decimals, payTo: offer.payTo, refused: choice.refused });
   const reserved: Attempt = {
     id,
@@ -121,21 +122,24 @@ export async function prepare(core: Core, { id, place, choice, signal, emit, mov
   }
 }
 
-/** Where a payment header may go at all. */
-function checkPlace(call: Call, unpaid: Response, url: string): void {
+/** Where a payment header may go at all. The origin may be a redirecting seller's, so it is in no message. */
+export function checkOrigin(url: string): void {
   const { protocol, hostname, origin } = new URL(url);
   const loopback = hostname === 'localhost' || hostname === '[::1]' || /^127(\.[0-9]{1,3}){3}$/.test(hostname);
-  if (protocol !== 'https:' && !loopback) {
-    throw new ProtocolError(
-      'insecure_origin',
-      `${origin} is not https, so a payment sent there could be stolen. Use the seller's https address.`,
-      { details: { origin } },
-    );
-  }
+  if (protocol === 'https:' || loopback) return;
+  throw new ProtocolError(
+    'insecure_origin',
+    "The place that asks for payment is not https, so a payment sent there could be stolen. Use the seller's https address; details.origin is the one that asked.",
+    { details: { origin } },
+  );
+}
+
+function checkPlace(call: Call, unpaid: Response, url: string): void {
+  checkOrigin(url);
   if (unpaid.redirected && call.method !== 'GET' && call.method !== 'HEAD') {
     throw new ProtocolError(
       'unsupported_offer',
-      `The ${call.method} was redirected before it was answered with 402, and its method may have changed on the way. Send it to its final address, ${origin}, directly.`,
+      `The ${call.method} was redirected before it was answered with 402, and its method may have changed on the way. Send it to its final address directly.`,
       { details: { reason: 'redirected with a body' } },
     );
   }

@@ -50,17 +50,37 @@ export async function composePayment(core: Core, { offer, facts }: Choice, signa
   return { message, memo, blockhash, lastValidBlockHeight: own.lastValidBlockHeight + margin, slot: own.slot - SLOT_MARGIN };
 }
 
+/** Throws `header_too_large` where the payment could not be presented, before anything is swapped or signed for it. */
+export function checkHeader(core: Core, choice: Choice): void {
+  const { offer, facts } = choice;
+  const { message } = buildExactPayment({
+    offer,
+    payer: core.config.signer.address,
+    source: facts.source,
+    destination: facts.destination,
+    tokenProgram: facts.tokenProgram,
+    decimals: facts.decimals,
+    // What the real ones are does not change the length.
+    blockhash: facts.source,
+    nonce: new Uint8Array(NONCE_BYTES),
+    price: 1n,
+  });
+  headerOf(choice, assembleTransaction(message, new Map()), createPaymentId(new Uint8Array(PAYMENT_ID_BYTES)));
+}
+
+function headerOf({ terms, offer }: Choice, transaction: Uint8Array, paymentId: string): SignedPayment['header'] {
+  return encodePayment({ paymentRequired: terms, offer, transaction, ...(offersPaymentId(terms) ? { paymentId } : {}) });
+}
+
 /** Builds, checks and signs the payment for a choice. Nothing leaves. */
 export async function signPayment(core: Core, choice: Choice, url: string, signal: AbortSignal | undefined): Promise<SignedPayment> {
   const { signer, runtime } = core.config;
-  const { terms, offer, facts } = choice;
+  const { offer, facts } = choice;
   const { message, memo, blockhash, lastValidBlockHeight, slot } = await composePayment(core, choice, signal);
   const signature = await untilAborted(askSigner(core, message, offer, url), signal);
   const transaction = assembleTransaction(message, new Map([[signer.address, signature]]));
-  const paymentId = offersPaymentId(terms) ? createPaymentId(runtime.randomBytes(PAYMENT_ID_BYTES)) : undefined;
-  const header = encodePayment({ paymentRequired: terms, offer, transaction, ...(paymentId === undefined ? {} : { paymentId }) });
   return {
-    header,
+    header: headerOf(choice, transaction, createPaymentId(runtime.randomBytes(PAYMENT_ID_BYTES))),
     payerSignature: base58.encode(signature),
     source: facts.source,
     ...(memo === undefined ? {} : { memo }),

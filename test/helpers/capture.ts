@@ -1,0 +1,132 @@
+import { createConnection, createServer, type AddressInfo, type Socket } from 'node:net';
+import { inspect } from 'node:util';
+import { getBase58Decoder } from '@solana/kit';
+
+/** Text that must be nowhere, by the name under which it is reported. */
+export interface Needle {
+  readonly name: string;
+  readonly text: string;
+}
+
+const base58 = (bytes: Uint8Array) => getBase58Decoder().decode(bytes);
+const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
+const listed = (bytes: Uint8Array) => Array.from(bytes).join(',');
+
+/**
+ * Every spelling of a key in which it could leak, as they look once {@link squeeze} has taken the space out: the whole keypair
+ * and its secret half. What is common to both keeps only the half: its other half is the address, which is no secret.
+ */
+export function keyNeedles(keypair: Uint8Array): readonly Needle[] {
+  const seed = keypair.slice(0, 32);
+  return [
+    { name: 'keypair in base58', text: base58(keypair) },
+    { name: 'seed in base58', text: base58(seed) },
+    { name: 'hex', text: hex(seed) },
+    { name: 'hex in upper case', text: hex(seed).toUpperCase() },
+    ...[0, 1, 2].flatMap((shift) => base64Needles(seed, shift)),
+    { name: 'list of numbers', text: listed(seed) },
+    { name: 'object of numbers', text: JSON.stringify(Object.fromEntries(seed.entries())).slice(1, -1) },
+    { name: 'list of hex numbers', text: Array.from(seed, (byte) => `0x${byte.toString(16)}`).join(',') },
+    { name: 'bytes', text: Buffer.from(seed).toString('latin1') },
+  ];
+}
+
+/** Base64 that has the seed after `shift` other bytes: what of it depends on the seed alone. */
+function base64Needles(seed: Uint8Array, shift: number): Needle[] {
+  const text = Buffer.from([...new Uint8Array(shift), ...seed, 0]).toString('base64');
+  const own = text.slice(Math.ceil((shift * 8) / 6), Math.floor(((shift + seed.length) * 8) / 6));
+  return [
+    { name: `base64 at ${shift}`, text: own },
+    { name: `base64url at ${shift}`, text: own.replace(/\+/g, '-').replace(/\//g, '_') },
+  ];
+}
+
+/** The text without space and line breaks, by which inspect() wraps and aligns what belongs together. */
+function squeeze(text: string): string {
+  return text.replace(/\s+/g, '');
+}
+
+/** The names of the needles that are in the haystack: as it is, and without its space. */
+export function findNeedles(haystack: string, needles: readonly Needle[]): string[] {
+  const squeezed = squeeze(haystack);
+  return needles.filter(({ text }) => haystack.includes(text) || squeezed.includes(squeeze(text))).map(({ name }) => name);
+}
+
+/** All that can be seen of a value from outside: inspected to a depth, hidden properties too, serialised, and as text. */
+export function exposed(value: unknown): string {
+  return [
+    inspect(value, { showHidden: true, depth: 10, maxArrayLength: null, maxStringLength: null }),
+    inspect(value, { showHidden: true, depth: 10, getters: true, maxArrayLength: null, maxStringLength: null }),
+    serialised(value),
+    value instanceof Error ? `${value.stack ?? ''}\n${value.message}` : '',
+  ].join('\n');
+}
+
+function serialised(value: unknown): string {
+  try {
+    return JSON.stringify(value, (_, part: unknown) => (typeof part === 'bigint' ? part.toString() : part)) ?? '';
+  } catch {
+    // It has a cycle: inspect() shows it all the same.
+    return '';
+  }
+}
+
+/** An error, its causes and theirs, and the members of those that gather several. */
+export function errorChain(error: unknown): unknown[] {
+  const found = new Set<unknown>();
+  const walk = (one: unknown): void => {
+    if (one === undefined || found.has(one)) return;
+    found.add(one);
+    if (typeof one !== 'object' || one === null) return;
+    if ('cause' in one) walk(one.cause);
+    if ('errors' in one && Array.isArray(one.errors)) one.errors.forEach(walk);
+  };
+  walk(error);
+  return [...found];
+}
+
+/** A way to a server that keeps every byte, in both directions. */
+export interface Tap {
+  readonly port: number;
+  /** All bytes so far, as latin1: a character for each. */
+  readonly sent: string;
+  readonly received: string;
+  close(): Promise<void>;
+}
+
+/** Listens on the loopback and passes on to a port there, writing down what passes. */
+export async function tap(target: number): Promise<Tap> {
+  const sent: Buffer[] = [];
+  const received: Buffer[] = [];
+  const sockets = new Set<Socket>();
+  const server = createServer((near) => {
+    const far = createConnection(target, '127.0.0.1');
+    for (const [from, to, kept] of [[near, far, sent] as const, [far, near, received] as const]) {
+      sockets.add(from);
+      from.on('data', (data: Buffer) => {
+        kept.push(data);
+        to.write(data);
+      });
+      from.on('error', () => to.destroy());
+      from.on('close', () => {
+        sockets.delete(from);
+        to.destroy();
+      });
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    port: (server.address() as AddressInfo).port, // A bound TCP server's address is never a pipe's name or null.
+    get sent() {
+      return Buffer.concat(sent).toString('latin1');
+    },
+    get received() {
+      return Buffer.concat(received).toString('latin1');
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        for (const socket of sockets) socket.destroy();
+      }),
+  };
+}
