@@ -1,6 +1,6 @@
 import { parseAmount } from '../amount.js';
 import type { ResolvedRequest } from '../config.js';
-import { QuoteError } from '../errors.js';
+import { PolicyError, QuoteError } from '../errors.js';
 import { pinnedMint } from '../network.js';
 import { checkImpact, checkQuote } from '../swap/check-quote.js';
 import type { SwapQuote } from '../swap/types.js';
@@ -30,6 +30,7 @@ export function checkAnswer(core: Core, quote: SwapQuote, request: ResolvedReque
     throw new QuoteError('quote_mismatch', `The quote was refused: ${reason}. Quote again.`, { details: { reason } });
   }
   checkPar(quote, policy.maxSwapLossBps, network);
+  checkInput(quote, policy.maxInAmount);
 }
 
 /** Two dollar tokens are worth the same, so what a swap between them loses is known without any price. */
@@ -44,5 +45,16 @@ function checkPar(quote: SwapQuote, limitBps: number, network: string): void {
     'swap_overhead_too_high',
     `The swap between two dollar tokens would lose ${lossBps} basis points; policy.maxSwapLossBps is ${limitBps}. Try later, or raise it.`,
     { details: { lossBps, limitBps } },
+  );
+}
+
+/** The caller's own bound, whatever prices say. */
+function checkInput({ inputMint, maxInAmount }: SwapQuote, caps: ReadonlyMap<string, bigint>): void {
+  const limit = caps.get(inputMint);
+  if (limit === undefined || BigInt(maxInAmount) <= limit) return;
+  throw new PolicyError(
+    'amount_over_limit',
+    `The swap would take up to ${maxInAmount} base units of ${inputMint}; policy.maxInAmount is ${limit}. Raise it if the price is right.`,
+    { details: { cap: 'maxInAmount', limit: limit.toString(), amount: maxInAmount, unit: inputMint } },
   );
 }

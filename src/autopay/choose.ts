@@ -138,7 +138,7 @@ function cheapest<T extends { readonly funding: Funding }>(funded: readonly T[])
 
 /** What concerns one offer refuses that offer; what concerns everything (a dead node, say) ends the call. */
 function asRefusal(error: unknown): ExactChangeError {
-  if (isExactChangeError(error) && (error.name === 'QuoteError' || error.name === 'FundsError')) return error;
+  if (isExactChangeError(error) && ['QuoteError', 'FundsError', 'PolicyError'].includes(error.name)) return error;
   throw error;
 }
 

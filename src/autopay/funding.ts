@@ -102,7 +102,14 @@ async function floatOf(core: Core, mint: Address, decimals: number, signal: Abor
 
 /** What concerns one candidate passes to the next; what concerns all of them (a rate limit, an outage) ends the search. */
 function asReason(error: unknown): ExactChangeError {
-  const next: readonly string[] = ['no_route', 'price_impact_too_high', 'swap_overhead_too_high', 'quote_mismatch', 'insufficient_funds'];
+  const next: readonly string[] = [
+    'no_route',
+    'price_impact_too_high',
+    'swap_overhead_too_high',
+    'quote_mismatch',
+    'amount_over_limit',
+    'insufficient_funds',
+  ];
   if (isExactChangeError(error) && next.includes(error.code)) return error;
   throw error;
 }

@@ -1,5 +1,5 @@
 import { PolicyError } from '../errors.js';
-import { formatUsd, type Policy } from './policy.js';
+import { formatUsd, plainHost, type Policy } from './policy.js';
 
 /** A limit on what was spent in a window. `host` limits it to that host's spends. */
 export interface Cap {
@@ -36,9 +36,10 @@ export function rollingCaps(policy: Policy): readonly Cap[] {
   return [{ name: 'maxPerDay', limit: policy.maxPerDay, windowMs: DAY_MS }, ...hosts];
 }
 
-/** Whether a spend at a host counts against a cap. */
+/** Whether a spend at a host counts against a cap. A cap that names no port holds on all, so that no seller leaves it by moving. */
 export function counts(cap: Cap, host: string): boolean {
-  return cap.host === undefined || cap.host === host;
+  const place = plainHost(host);
+  return cap.host === undefined || cap.host === place || cap.host === place.replace(/:[0-9]+$/, '');
 }
 
 /** How much of a cap is used, for people. */
@@ -51,21 +52,33 @@ export function capUse(cap: Cap, used: bigint): CapUse {
 export function checkPayment(policy: Policy, mint: string, amount: bigint, microUsd: bigint | undefined): PolicyError | undefined {
   const units = policy.maxAmount.get(mint);
   if (units !== undefined && amount > units) {
-    return new PolicyError('amount_over_limit', `The price of ${amount} base units is above policy.maxAmount of ${units} for this mint. Raise it to allow the payment.`, {
-      details: { cap: 'maxAmount', limit: units.toString(), amount: amount.toString(), unit: mint },
-    });
+    return new PolicyError(
+      'amount_over_limit',
+      `The price of ${amount} base units is above policy.maxAmount of ${units} for this mint. Raise it to allow the payment.`,
+      {
+        details: { cap: 'maxAmount', limit: units.toString(), amount: amount.toString(), unit: mint },
+      },
+    );
   }
   if (microUsd === undefined) {
     if (units !== undefined) return undefined;
-    return new PolicyError('price_unknown', `No price is known for mint ${mint}, so no dollar cap can hold. Set policy.maxAmount for it, in base units, to allow payments.`, {
-      details: { mint },
-    });
+    return new PolicyError(
+      'price_unknown',
+      `No price is known for mint ${mint}, so no dollar cap can hold. Set policy.maxAmount for it, in base units, to allow payments.`,
+      {
+        details: { mint },
+      },
+    );
   }
   if (microUsd <= policy.maxPerPayment) return undefined;
   const [price, limit] = [formatUsd(microUsd), formatUsd(policy.maxPerPayment)];
-  return new PolicyError('amount_over_limit', `The price of ${price} USD is above policy.maxPerPayment of ${limit} USD. Raise it to allow the payment.`, {
-    details: { cap: 'maxPerPayment', limit, amount: price, unit: 'USD' },
-  });
+  return new PolicyError(
+    'amount_over_limit',
+    `The price of ${price} USD is above policy.maxPerPayment of ${limit} USD. Raise it to allow the payment.`,
+    {
+      details: { cap: 'maxPerPayment', limit, amount: price, unit: 'USD' },
+    },
+  );
 }
 
 /** The refusal of a spend that a rolling cap has no room for. */

@@ -9,10 +9,12 @@ export interface PolicyOptions {
   readonly maxPerPayment?: string;
   /** US dollars in any 24 hours. Default `"10.00"`. */
   readonly maxPerDay?: string;
-  /** US dollars in any 24 hours for each host, such as `{ 'api.example.com': '1.00' }`. */
+  /** US dollars in any 24 hours for each host, such as `{ 'api.example.com': '1.00' }`. Without a port it stands for all ports. */
   readonly maxPerHost?: Readonly<Record<string, string>>;
   /** Base units that one payment may cost, by mint or pinned symbol. A mint without a price can be paid only with such a cap. */
   readonly maxAmount?: Readonly<Record<string, bigint | string>>;
+  /** Base units that one swap may take, by mint or pinned symbol: a bound that no quote can move. */
+  readonly maxInAmount?: Readonly<Record<string, bigint | string>>;
   /** US dollars that a swap gets at least, so that small calls do not each cost a swap. Default `"0.05"`. */
   readonly minSwap?: string;
   /** Basis points; default 50. */
@@ -33,6 +35,7 @@ export interface Policy {
   readonly maxPerDay: bigint;
   readonly maxPerHost: ReadonlyMap<string, bigint>;
   readonly maxAmount: ReadonlyMap<string, bigint>;
+  readonly maxInAmount: ReadonlyMap<string, bigint>;
   readonly minSwap: bigint;
   readonly maxSlippageBps: number;
   readonly maxPriceImpactBps: number;
@@ -54,6 +57,7 @@ const NAMES: readonly (keyof PolicyOptions)[] = [
   'maxPerDay',
   'maxPerHost',
   'maxAmount',
+  'maxInAmount',
   'minSwap',
   'maxSlippageBps',
   'maxPriceImpactBps',
@@ -62,8 +66,14 @@ const NAMES: readonly (keyof PolicyOptions)[] = [
   'maxRentLamports',
 ];
 
+/** A host as `URL` gives it, without the trailing dot that names the same place. */
+export function plainHost(host: string): string {
+  return host.replace(/\.(?=:[0-9]+$|$)/, '');
+}
+
 /** Checks the rules and fills in the defaults. Throws `ConfigError` (`invalid_option`). */
 export function parsePolicy(options: PolicyOptions, network: string): Policy {
+  refuseOtherThanTable('policy', options);
   const unknown = Object.keys(options).find((name) => !NAMES.some((known) => known === name));
   // A misspelt cap would be no cap at all.
   if (unknown !== undefined) throw refuse(`policy.${unknown}`, `is no rule. Use one of ${NAMES.join(', ')}.`);
@@ -74,14 +84,16 @@ export function parsePolicy(options: PolicyOptions, network: string): Policy {
   };
   const bps = (name: 'maxSlippageBps' | 'maxPriceImpactBps' | 'maxSwapLossBps', preset: number): number => {
     const value = options[name] ?? preset;
-    if (!Number.isInteger(value) || value < 0 || value > 10_000) throw refuse(`policy.${name}`, 'must be basis points, a whole number from 0 to 10000.');
+    if (!Number.isInteger(value) || value < 0 || value > 10_000)
+      throw refuse(`policy.${name}`, 'must be basis points, a whole number from 0 to 10000.');
     return value;
   };
   return Object.freeze({
     maxPerPayment: dollars('policy.maxPerPayment', options.maxPerPayment ?? '1.00'),
     maxPerDay: dollars('policy.maxPerDay', options.maxPerDay ?? '10.00'),
-    maxPerHost: new Map(Object.entries(options.maxPerHost ?? {}).map(([host, usd]) => [hostName(host), dollars(`policy.maxPerHost['${host}']`, usd)])),
-    maxAmount: new Map(Object.entries(options.maxAmount ?? {}).map(([mint, amount]) => mintCap(mint, amount, network))),
+    maxPerHost: table('maxPerHost', options.maxPerHost, (host, usd) => [hostName(host), dollars(`policy.maxPerHost['${host}']`, usd)]),
+    maxAmount: table('maxAmount', options.maxAmount, (mint, amount) => mintCap('maxAmount', mint, amount, network)),
+    maxInAmount: table('maxInAmount', options.maxInAmount, (mint, amount) => mintCap('maxInAmount', mint, amount, network)),
     minSwap: dollars('policy.minSwap', options.minSwap ?? '0.05'),
     maxSlippageBps: bps('maxSlippageBps', 50),
     maxPriceImpactBps: bps('maxPriceImpactBps', 100),
@@ -101,19 +113,44 @@ function dollars(option: string, text: unknown): bigint {
   return value;
 }
 
+/** A list or a Map has no entries here, and would silently be no cap. */
+function refuseOtherThanTable(option: string, value: unknown): void {
+  if (typeof value !== 'object' || value === null || Symbol.iterator in value) throw refuse(option, 'must be an object.');
+}
+
+/** Caps by name, each name read as the caps know it. Two names of one thing would silently lose one cap. */
+function table<V>(
+  name: 'maxPerHost' | 'maxAmount' | 'maxInAmount',
+  given: Readonly<Record<string, V>> | undefined,
+  read: (key: string, value: V) => [string, bigint],
+): ReadonlyMap<string, bigint> {
+  const caps = new Map<string, bigint>();
+  if (given === undefined) return caps;
+  refuseOtherThanTable(`policy.${name}`, given);
+  for (const [key, value] of Object.entries(given)) {
+    const [known, cap] = read(key, value);
+    if (caps.has(known)) throw refuse(`policy.${name}['${key}']`, 'is there already under another spelling. Give one.');
+    caps.set(known, cap);
+  }
+  return caps;
+}
+
+/** Letters, digits, dots and a port; or an IPv6 address. Neither wildcards nor anything that is more than a host. */
+const HOST = /^(?:[\p{L}\p{N}\p{M}._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?$/iu;
+
 function hostName(host: string): string {
   try {
-    const url = new URL(`https://${host}`);
-    if (url.host !== '' && url.pathname === '/' && url.username === '' && url.search === '' && url.hash === '') return url.host;
+    if (HOST.test(host)) return plainHost(new URL(`https://${host}`).host);
   } catch {
     // refused below, with the option's name
   }
   throw refuse(`policy.maxPerHost['${host}']`, 'must be named by a host such as "api.example.com".');
 }
 
-function mintCap(mint: string, amount: bigint | string, network: string): [string, bigint] {
+function mintCap(name: 'maxAmount' | 'maxInAmount', mint: string, amount: bigint | string, network: string): [string, bigint] {
   const address = pinnedMint(network, mint)?.mint ?? mint;
   const cap = toAmount(amount);
-  if (!isAddress(address) || cap === undefined) throw refuse(`policy.maxAmount['${mint}']`, 'must be base units of a mint, as a bigint or a decimal string.');
+  if (!isAddress(address) || cap === undefined)
+    throw refuse(`policy.${name}['${mint}']`, 'must be base units of a mint, as a bigint or a decimal string.');
   return [address, cap];
 }
