@@ -45,6 +45,8 @@ export default defineConfig(
       '@typescript-eslint/no-meaningless-void-operator': 'off',
       // Ports are asynchronous also where one implementation of them need not wait.
       '@typescript-eslint/require-await': 'off',
+      // Ports are objects of closures, made to be taken apart.
+      '@typescript-eslint/unbound-method': 'off',
       '@typescript-eslint/no-unused-vars': ['error', { ignoreRestSiblings: true, argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
       eqeqeq: 'error',
       'no-console': 'error',
@@ -65,6 +67,9 @@ export default defineConfig(
       // A test may lean on what it has just set up.
       '@typescript-eslint/no-non-null-assertion': 'off',
       '@typescript-eslint/no-empty-function': 'off',
+      '@typescript-eslint/no-unnecessary-condition': 'off',
+      // `expect.any()` and its like are `any` on purpose.
+      '@typescript-eslint/no-unsafe-assignment': 'off',
     },
   },
   { files: ['bench/**', 'examples/**', 'scripts/**'], rules: { 'no-console': 'off' } },
