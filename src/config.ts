@@ -109,6 +109,10 @@ const CLIENT_NAMES: readonly (keyof ClientOptions)[] = [
   'retryWindow',
 ];
 
+const TRANSPORT_METHODS = ['quote', 'buildSwap', 'balance', 'parsePayment', 'autoPay'] as const;
+const JOURNAL_METHODS = ['reserve', 'put', 'release', 'similar', 'attempts', 'used'] as const;
+const CONNECTION_METHODS = ['getGenesisHash', 'getLatestBlockhash', 'sendRawTransaction'] as const;
+
 // jupiter.md 1.1: hosts that are gone, which old examples still name.
 const DEAD_JUPITER_HOSTS = ['lite-api.jup.ag', 'quote-api.jup.ag'];
 
@@ -118,9 +122,9 @@ export function parseOptions(options: ClientOptions, runtime: Runtime = systemRu
   return {
     ...parseSettings(options, runtime),
     signer: parseSigner(options),
-    transport: options.transport,
+    transport: parsePort('transport', options.transport, TRANSPORT_METHODS),
     autoSwap: parseBoolean('autoSwap', options.autoSwap ?? false),
-    journal: options.journal,
+    journal: parsePort('journal', options.journal, JOURNAL_METHODS),
     retryWindow: parseMs('retryWindow', options.retryWindow ?? 60_000),
   };
 }
@@ -132,27 +136,42 @@ export function parseLocalOptions(options: LocalOptions, runtime: Runtime = syst
 }
 
 /** A misspelt option, a cap above all, would silently be none. */
-function refuseUnknown(options: object, names: readonly string[]): void {
+function refuseUnknown(options: unknown, names: readonly string[]): void {
+  if (!isRecord(options)) throw refuse('options', 'must be an object.');
   const unknown = Object.keys(options).find((name) => !names.includes(name));
   if (unknown !== undefined) throw refuse(unknown, 'is not known. Check its spelling.');
 }
 
 function parseSettings(options: LocalOptions, runtime: Runtime): LocalSettings {
-  const network = toNetwork(options.network ?? SOLANA_MAINNET);
+  const name: unknown = options.network ?? SOLANA_MAINNET;
+  const network = typeof name === 'string' ? toNetwork(name) : undefined;
   if (network === undefined) throw refuse('network', 'must be a Solana cluster such as "solana" or its CAIP-2 id.');
   return {
     rpcUrls: parseRpcUrls(options, network),
     wsUrl: options.wsUrl === undefined ? undefined : parseUrl('wsUrl', options.wsUrl, ['ws:', 'wss:']),
-    connection: options.connection,
+    connection: parsePort('connection', options.connection, CONNECTION_METHODS),
     jupiterUrl: parseJupiterUrl(options.jupiterUrl ?? 'https://api.jup.ag'),
     jupiterApiKey: parseApiKey(options.jupiterApiKey),
     network,
-    swapFrom: options.swapFrom?.map((mint) => parseMint('swapFrom', mint, network)),
+    swapFrom: parseSwapFrom(options.swapFrom, network),
     policy: parsePolicy(options.policy ?? {}, network),
-    fetch: options.fetch ?? ((...args) => globalThis.fetch(...args)),
+    fetch: parseFetch(options.fetch) ?? ((...args) => globalThis.fetch(...args)),
     timeouts: parseTimeouts(options.timeouts ?? {}),
     runtime,
   };
+}
+
+/** A fetch to call bare: browsers refuse theirs as a member of another object. Throws `ConfigError` (`invalid_option`). */
+export function parseFetch(fetch: unknown): typeof globalThis.fetch | undefined {
+  if (fetch === undefined) return undefined;
+  if (!isFetch(fetch)) throw refuse('fetch', 'must be a function.');
+  return (...args) => fetch(...args);
+}
+
+/** Whether an interceptor takes effect at once. Throws `ConfigError` (`invalid_option`). */
+export function parseInstall(options: { readonly install?: boolean | undefined }): boolean {
+  if (!isRecord(options)) throw refuse('options', 'must be an object.');
+  return parseBoolean('install', options.install ?? true);
 }
 
 /** A mint's address from an address or pinned symbol. Throws `ConfigError` (`invalid_option`). */
@@ -171,7 +190,7 @@ function refuse(option: string, rule: string): ConfigError {
 function parseSigner({ walletSecretKey, signer }: ClientOptions): Signer {
   if (signer !== undefined && walletSecretKey !== undefined) throw refuse('signer', 'and walletSecretKey exclude each other. Give one.');
   if (signer !== undefined) {
-    if (!isAddress(signer.address) || typeof signer.signMessage !== 'function')
+    if (!isRecord(signer) || !isAddress(signer.address) || typeof signer.signMessage !== 'function')
       throw refuse('signer', 'must have an address and a signMessage function.');
     return signer;
   }
@@ -189,6 +208,8 @@ function parseUrl(option: string, text: unknown, protocols: readonly string[]): 
   }
   if (url === undefined || !protocols.includes(url.protocol))
     throw refuse(option, `must be an address that starts with ${protocols.map((one) => `${one}//`).join(' or ')}.`);
+  // fetch refuses such an address at each call, in words that repeat it.
+  if (url.username !== '' || url.password !== '') throw refuse(option, 'must hold no user name or password: fetch takes no such address.');
   return url.href;
 }
 
@@ -198,13 +219,14 @@ function parseRpcUrls({ rpcUrl, connection }: LocalOptions, network: string): re
     return [];
   }
   const given = rpcUrl ?? PUBLIC_RPC[network];
-  const urls = given === undefined ? [] : typeof given === 'string' ? [given] : given;
+  const urls: readonly unknown[] = given === undefined ? [] : Array.isArray(given) ? given : [given];
   if (urls.length === 0) throw refuse('rpcUrl', 'must name at least one RPC node for this network.');
   return urls.map((url) => parseUrl('rpcUrl', url, ['http:', 'https:']));
 }
 
-function parseJupiterUrl(text: string): string {
+function parseJupiterUrl(text: unknown): string {
   const url = new URL(parseUrl('jupiterUrl', text, ['http:', 'https:']));
+  if (url.search !== '' || url.hash !== '') throw refuse('jupiterUrl', 'must end with its path: what follows is added to it.');
   if (DEAD_JUPITER_HOSTS.includes(url.hostname))
     throw refuse('jupiterUrl', `names ${url.hostname}, which is gone. Use https://api.jup.ag.`);
   return url.href.replace(/\/+$/, '');
@@ -214,6 +236,8 @@ function parseApiKey(key: unknown): string | undefined {
   if (key !== undefined && typeof key !== 'string') throw refuse('jupiterApiKey', 'must be a string.');
   // An empty key header is answered with 401, no header at all is served.
   const trimmed = key?.trim();
+  // A header with anything else is refused at each call, in words that repeat it.
+  if (trimmed !== undefined && !/^[\x21-\x7e]*$/.test(trimmed)) throw refuse('jupiterApiKey', 'must be visible ASCII, without spaces.');
   return trimmed === '' ? undefined : trimmed;
 }
 
@@ -229,6 +253,7 @@ function parseMs(option: string, value: unknown): number {
 }
 
 function parseTimeouts(timeouts: Timeouts): Required<Timeouts> {
+  if (!isRecord(timeouts)) throw refuse('timeouts', 'must be an object.');
   const unknown = Object.keys(timeouts).find((name) => !['rpc', 'jupiter', 'terms', 'payment'].includes(name));
   if (unknown !== undefined) throw refuse(`timeouts.${unknown}`, 'is not known. Check its spelling.');
   return {
@@ -262,4 +287,26 @@ export function parseSwapRequest(request: SwapRequest, { network, policy }: Pick
   const outputMint = parseMint('outputMint', request.outputMint, network);
   if (inputMint === outputMint) throw refuse('outputMint', 'must be another token than inputMint.');
   return { inputMint, outputMint, amount: amount.toString(), swapMode, slippageBps, ...(maxAccounts === undefined ? {} : { maxAccounts }) };
+}
+
+function parseSwapFrom(mints: unknown, network: string): readonly string[] | undefined {
+  if (mints === undefined) return undefined;
+  if (!Array.isArray(mints)) throw refuse('swapFrom', 'must be a list of mint addresses or pinned symbols.');
+  return mints.map((mint) => parseMint('swapFrom', mint, network));
+}
+
+/** An object of the caller's that has what will be called on it. */
+function parsePort<T extends object>(option: string, port: T | undefined, methods: readonly (keyof T & string)[]): T | undefined {
+  if (port === undefined) return undefined;
+  const missing = isRecord(port) ? methods.find((name) => typeof port[name] !== 'function') : methods[0];
+  if (missing !== undefined) throw refuse(option, `must be an object with a method ${missing}.`);
+  return port;
+}
+
+function isRecord(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isFetch(value: unknown): value is typeof globalThis.fetch {
+  return typeof value === 'function';
 }

@@ -1,5 +1,5 @@
 import type { Client } from './client.js';
-import type { ClientOptions } from './config.js';
+import { parseFetch, parseInstall, type ClientOptions } from './config.js';
 
 /** Options of {@link HTTPInterceptor}: those of `createClient`, and when to take effect. */
 export interface InterceptorOptions extends ClientOptions {
@@ -25,11 +25,14 @@ export abstract class Interceptor {
   readonly fetch: Fetch;
   // What was global when this was made or last installed: where requests go out, unless the options name a fetch.
   #below: Fetch = globalThis.fetch;
+  #sending = false;
   #installed: { readonly wrapper: Wrapper; stop(): void } | undefined;
 
   protected constructor(options: InterceptorOptions, create: (options: ClientOptions) => Client) {
-    const { install = true, ...rest } = options;
-    this.client = create({ ...rest, fetch: rest.fetch ?? ((...args) => this.#below(...args)) });
+    const install = parseInstall(options);
+    const { install: _install, fetch, ...rest } = options;
+    const given = parseFetch(fetch);
+    this.client = create({ ...rest, fetch: (...args) => this.#send(given, args) });
     this.fetch = (input, init) => this.client.fetch(input, init);
     if (install) this.install();
   }
@@ -39,7 +42,7 @@ export abstract class Interceptor {
     if (this.#installed !== undefined) return;
     const below = globalThis.fetch;
     let active = true;
-    const fetch: Fetch = (input, init) => (active ? this.client.fetch(input, init) : below(input, init));
+    const fetch: Fetch = (input, init) => (active && !this.#sending ? this.client.fetch(input, init) : below(input, init));
     const wrapper = Object.assign(fetch, { [WRAPPED]: () => (active ? undefined : below) });
     this.#below = below;
     this.#installed = { wrapper, stop: () => (active = false) };
@@ -56,6 +59,19 @@ export abstract class Interceptor {
 
   [Symbol.dispose](): void {
     this.restore();
+  }
+
+  /** Sends what the client sends: down, never back to itself where the options' fetch calls the global one. */
+  #send(given: Fetch | undefined, args: Parameters<Fetch>): Promise<Response> {
+    // Called bare, not as a member: browsers refuse a fetch whose `this` is not their window.
+    const fetch = given ?? this.#below;
+    if (given === undefined) return fetch(...args);
+    this.#sending = true;
+    try {
+      return fetch(...args);
+    } finally {
+      this.#sending = false;
+    }
   }
 }
 

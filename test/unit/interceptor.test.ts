@@ -1,0 +1,306 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Client } from '../../src/client.js';
+import type { ClientOptions } from '../../src/config.js';
+import { ConfigError } from '../../src/errors.js';
+import { Interceptor, type InterceptorOptions } from '../../src/interceptor.js';
+
+type Fetch = typeof globalThis.fetch;
+
+const url = 'http://seller.test/';
+const realFetch = globalThis.fetch;
+
+/** What the world below sees: requests without payment, and payments. */
+let unpaid = 0;
+let paid = 0;
+const seller: Fetch = function (this: unknown, input, init) {
+  // As browsers do: fetch is a function of the window, not of whatever holds it.
+  if (this !== undefined && this !== globalThis) return Promise.reject(new TypeError('Illegal invocation'));
+  const pays = new Request(input, init).headers.has('x-payment');
+  if (pays) paid += 1;
+  else unpaid += 1;
+  return Promise.resolve(new Response(null, { status: pays ? 200 : 402 }));
+};
+
+beforeEach(() => {
+  [unpaid, paid] = [0, 0];
+  globalThis.fetch = seller;
+});
+afterEach(() => {
+  globalThis.fetch = realFetch;
+});
+
+/** A client that pays every 402 once, by the fetch that its options give it. */
+function createStub(options: ClientOptions): Client {
+  const send = options.fetch;
+  if (send === undefined) throw new Error('An interceptor has to say what its client sends with.');
+  const unused = (): never => {
+    throw new Error('not used here');
+  };
+  return {
+    address: '11111111111111111111111111111111',
+    fetch: async (input, init) => {
+      const first = await send(input, init);
+      return first.status === 402 ? send(input, { ...init, headers: { 'x-payment': 'x' } }) : first;
+    },
+    plan: unused,
+    pay: unused,
+    swap: unused,
+    quote: unused,
+    balance: unused,
+    parse: unused,
+    receipts: unused,
+    resume: unused,
+    spent: unused,
+    on: unused,
+    warm: unused,
+    close: unused,
+  };
+}
+
+class Stub extends Interceptor {
+  constructor(options: InterceptorOptions = {}, create = createStub) {
+    super(options, create);
+  }
+}
+
+/** What other libraries do: wrap whatever fetch is there, and put it back. */
+function wrapByAnother(): { calls: () => number; unwrap(): void; wrapper: Fetch } {
+  const below = globalThis.fetch;
+  const wrapper = vi.fn<Fetch>((input, init) => below(input, init));
+  globalThis.fetch = wrapper;
+  return { calls: () => wrapper.mock.calls.length, unwrap: () => (globalThis.fetch = below), wrapper };
+}
+
+async function buy(): Promise<number> {
+  [unpaid, paid] = [0, 0];
+  return (await fetch(url)).status;
+}
+
+describe('one interceptor', () => {
+  it('makes the global fetch pay from construction on, and restores exactly what was there', async () => {
+    const interceptor = new Stub();
+    expect(await buy()).toBe(200);
+    expect([unpaid, paid]).toEqual([1, 1]);
+    interceptor.restore();
+    expect(globalThis.fetch).toBe(seller);
+    expect(await buy()).toBe(402);
+    expect([unpaid, paid]).toEqual([1, 0]);
+  });
+
+  it('waits where install is false; its own fetch pays all the same', async () => {
+    const interceptor = new Stub({ install: false });
+    expect(globalThis.fetch).toBe(seller);
+    const { fetch: bare } = interceptor;
+    expect((await bare(url)).status).toBe(200);
+    expect(await buy()).toBe(402);
+    interceptor.install();
+    expect(await buy()).toBe(200);
+    expect([unpaid, paid]).toEqual([1, 1]);
+  });
+
+  it('pays once where it is installed twice, and is gone after one restore', async () => {
+    const interceptor = new Stub();
+    interceptor.install();
+    interceptor.install();
+    expect(await buy()).toBe(200);
+    expect([unpaid, paid]).toEqual([1, 1]);
+    interceptor.restore();
+    expect(globalThis.fetch).toBe(seller);
+    interceptor.restore();
+    expect(globalThis.fetch).toBe(seller);
+  });
+
+  it('can be installed again after restore, over whatever is global by then', async () => {
+    const interceptor = new Stub();
+    interceptor.restore();
+    const third = wrapByAnother();
+    interceptor.install();
+    expect(await buy()).toBe(200);
+    expect([unpaid, paid, third.calls()]).toEqual([1, 1, 2]);
+    interceptor.restore();
+    expect(globalThis.fetch).toBe(third.wrapper);
+  });
+
+  it('ends with `using`, also when the block throws', async () => {
+    const work = async () => {
+      using interceptor = new Stub();
+      expect(globalThis.fetch).not.toBe(seller);
+      expect((await interceptor.fetch(url)).status).toBe(200);
+      throw new Error('in the block');
+    };
+    await expect(work()).rejects.toThrow('in the block');
+    expect(globalThis.fetch).toBe(seller);
+  });
+
+  it('may be called without `this`, from a variable taken while it was installed', async () => {
+    const interceptor = new Stub();
+    const kept = globalThis.fetch;
+    expect((await kept(url)).status).toBe(200);
+    interceptor.restore();
+    expect((await kept(url)).status).toBe(402);
+  });
+
+  it('installs nothing where the options are wrong', () => {
+    const refusing = () => {
+      throw new ConfigError('invalid_option', 'Option network must be right.', { details: { option: 'network' } });
+    };
+    expect(() => new Stub({}, refusing)).toThrow(ConfigError);
+    expect(globalThis.fetch).toBe(seller);
+  });
+
+  it.each([0, 'false', 1])('refuses %j as install', (install) => {
+    // Past the types, as a caller in JavaScript may.
+    const wrong = { install } as unknown as InterceptorOptions;
+    expect(() => new Stub(wrong)).toThrow(expect.objectContaining({ code: 'invalid_option', details: { option: 'install' } }));
+    expect(globalThis.fetch).toBe(seller);
+  });
+
+  it.each([[undefined], ['a key'], [null]])('refuses %j as options, and what is no fetch', (options) => {
+    class Bare extends Interceptor {
+      constructor(given: InterceptorOptions) {
+        super(given, createStub);
+      }
+    }
+    expect(() => new Bare(options as unknown as InterceptorOptions)).toThrow(expect.objectContaining({ details: { option: 'options' } }));
+    expect(() => new Bare({ fetch: options ?? 5 } as unknown as InterceptorOptions)).toThrow(ConfigError);
+    expect(globalThis.fetch).toBe(seller);
+  });
+
+  it('passes every other option to the client', () => {
+    const create = vi.fn(createStub);
+    new Stub({ install: false, network: 'solana-devnet', autoSwap: true }, create);
+    expect(create).toHaveBeenCalledWith({ network: 'solana-devnet', autoSwap: true, fetch: expect.any(Function) });
+  });
+});
+
+describe('a fetch among the options', () => {
+  it('is what requests go out with, not the global one', async () => {
+    const below = vi.fn<Fetch>((input, init) => seller(input, init));
+    new Stub({ fetch: below });
+    globalThis.fetch = Object.assign(globalThis.fetch, {});
+    expect(await buy()).toBe(200);
+    expect(below).toHaveBeenCalledTimes(2);
+  });
+
+  it('is called bare, as browsers demand of theirs', async () => {
+    const interceptor = new Stub({ fetch: seller, install: false });
+    expect((await interceptor.fetch(url)).status).toBe(200);
+  });
+
+  it('may itself call the global fetch: it comes out below, and nothing is paid twice', async () => {
+    const logged: string[] = [];
+    const interceptor = new Stub({
+      fetch: (input, init) => {
+        logged.push(String(input));
+        return fetch(input, init);
+      },
+    });
+    expect(await buy()).toBe(200);
+    expect([unpaid, paid, logged]).toEqual([1, 1, [url, url]]);
+    // And the way is free again afterwards, also when it threw.
+    expect(await buy()).toBe(200);
+    interceptor.restore();
+    const throwing = new Stub({
+      fetch: () => {
+        throw new Error('in the way down');
+      },
+    });
+    await expect(buy()).rejects.toThrow('in the way down');
+    await expect(buy()).rejects.toThrow('in the way down');
+    throwing.restore();
+    expect(globalThis.fetch).toBe(seller);
+  });
+});
+
+describe('two interceptors', () => {
+  const orders: readonly (readonly [string, readonly (0 | 1)[]])[] = [
+    ['last first', [1, 0]],
+    ['first first', [0, 1]],
+    ['first twice', [0, 0, 1, 1]],
+  ];
+
+  it.each(orders)('never pay twice, and leave the original function: restored %s', async (_, order) => {
+    const both = [new Stub(), new Stub()];
+    expect(await buy()).toBe(200);
+    expect([unpaid, paid]).toEqual([1, 1]);
+    both[order[0] ?? 0]?.restore();
+    expect(await buy()).toBe(200);
+    expect([unpaid, paid]).toEqual([1, 1]);
+    for (const which of order) both[which]?.restore();
+    expect(globalThis.fetch).toBe(seller);
+  });
+});
+
+describe('wrappers of other libraries', () => {
+  it('before us stay below', async () => {
+    const third = wrapByAnother();
+    const interceptor = new Stub();
+    expect(await buy()).toBe(200);
+    expect(third.calls()).toBe(2);
+    interceptor.restore();
+    expect(globalThis.fetch).toBe(third.wrapper);
+    third.unwrap();
+    expect(globalThis.fetch).toBe(seller);
+  });
+
+  it('after us are not lost by restore, and what they put back only passes calls on', async () => {
+    const interceptor = new Stub();
+    const third = wrapByAnother();
+    expect(await buy()).toBe(200);
+    expect([unpaid, paid, third.calls()]).toEqual([1, 1, 1]);
+    interceptor.restore();
+    expect(globalThis.fetch).toBe(third.wrapper);
+    expect(await buy()).toBe(402);
+    third.unwrap();
+    expect(await buy()).toBe(402);
+    interceptor.restore();
+    expect(globalThis.fetch).toBe(seller);
+  });
+
+  it('between two of ours: every order of leaving ends at the original', async () => {
+    const leave = [0, 1, 2] as const;
+    const orders = leave.flatMap((a) => leave.flatMap((b) => leave.filter((c) => new Set([a, b, c]).size === 3).map((c) => [a, b, c])));
+    expect(orders).toHaveLength(6);
+    for (const order of orders) {
+      globalThis.fetch = seller;
+      const lower = new Stub();
+      const third = wrapByAnother();
+      const upper = new Stub();
+      const ways = [() => lower.restore(), () => third.unwrap(), () => upper.restore()];
+      expect(await buy()).toBe(200);
+      expect([unpaid, paid]).toEqual([1, 1]);
+      for (const which of order) {
+        ways[which]?.();
+        const status = await buy();
+        expect(paid).toBe(status === 200 ? 1 : 0);
+      }
+      // What a third party put back may be a wrapper of ours that has stepped aside: it goes with the next restore.
+      upper.restore();
+      lower.restore();
+      expect(globalThis.fetch).toBe(seller);
+    }
+  });
+
+  it('over a reinstalled one: one payment, and no chain that grows', async () => {
+    const interceptor = new Stub();
+    for (let round = 0; round < 5; round += 1) {
+      const third = wrapByAnother();
+      interceptor.restore();
+      interceptor.install();
+      expect(await buy()).toBe(200);
+      expect([unpaid, paid]).toEqual([1, 1]);
+      interceptor.restore();
+      third.unwrap();
+      interceptor.install();
+    }
+    interceptor.restore();
+    expect(globalThis.fetch).toBe(seller);
+  });
+});
+
+it('leaves no trace of options in the wrapper or the object', async () => {
+  const interceptor = new Stub({ walletSecretKey: 'canary-of-a-secret' });
+  const { inspect } = await import('node:util');
+  const shown = inspect([interceptor, globalThis.fetch], { showHidden: true, depth: 10 }) + JSON.stringify(interceptor);
+  expect(shown).not.toContain('canary');
+});
