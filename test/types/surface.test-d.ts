@@ -1,0 +1,61 @@
+import { describe, expectTypeOf, it } from 'vitest';
+import {
+  createClient,
+  HTTPInterceptor,
+  isExactChangeError,
+  receiptOf,
+  type Client,
+  type ClientOptions,
+  type ErrorCode,
+  type ExactChangeError,
+  type Receipt,
+  type Signer,
+} from 'exact-change';
+
+declare const caught: unknown;
+declare const signer: Signer;
+
+describe('errors', () => {
+  it('narrow by code to the numbers that come with it', () => {
+    if (isExactChangeError(caught, 'insufficient_funds')) {
+      expectTypeOf(caught.code).toEqualTypeOf<'insufficient_funds'>();
+      expectTypeOf(caught.details.required).toEqualTypeOf<string>();
+      // @ts-expect-error of another code
+      void caught.details.retryAfterMs;
+    }
+    if (isExactChangeError(caught)) expectTypeOf(caught).toEqualTypeOf<ExactChangeError>();
+  });
+
+  it('have a closed set of codes', () => {
+    expectTypeOf<'insufficient_funds'>().toExtend<ErrorCode>();
+    expectTypeOf<string>().not.toExtend<ErrorCode>();
+    // @ts-expect-error misspelt
+    isExactChangeError(caught, 'insufficient_fund');
+  });
+
+  it('leave what is not theirs unknown', () => {
+    if (!isExactChangeError(caught)) expectTypeOf(caught).toEqualTypeOf<unknown>();
+  });
+});
+
+describe('the client', () => {
+  it('has a fetch that goes where a fetch goes', () => {
+    expectTypeOf(createClient).returns.toEqualTypeOf<Client>();
+    expectTypeOf<Client['fetch']>().toExtend<typeof globalThis.fetch>();
+    expectTypeOf<HTTPInterceptor['fetch']>().toExtend<typeof globalThis.fetch>();
+  });
+
+  it('takes a key or a signer, and refuses misspelt options', () => {
+    expectTypeOf<{ walletSecretKey: string }>().toExtend<ClientOptions>();
+    expectTypeOf<{ signer: Signer; rpcUrl: string[] }>().toExtend<ClientOptions>();
+    // @ts-expect-error misspelt
+    createClient({ signer, autoSwop: true });
+    // @ts-expect-error amounts are decimal strings, never numbers
+    createClient({ signer, policy: { maxPerPayment: 0.25 } });
+  });
+
+  it('gives receipts whose amounts are strings', () => {
+    expectTypeOf(receiptOf).returns.toEqualTypeOf<Receipt | undefined>();
+    expectTypeOf<Receipt['payment']['amount']>().toEqualTypeOf<string>();
+  });
+});
