@@ -1,3 +1,5 @@
+import { onAbort } from './abort.js';
+
 /** A signal that follows the caller's and fires on its own when time is up. */
 export interface Deadline {
   readonly signal: AbortSignal;
@@ -22,8 +24,9 @@ export function startDeadline(ms: number, caller: AbortSignal | undefined): Dead
     clearTimeout(timer);
     controller.abort(caller?.reason);
   };
+  let forget = (): void => undefined;
   if (caller?.aborted === true) follow();
-  else caller?.addEventListener('abort', follow, { once: true });
+  else if (caller !== undefined) forget = onAbort(caller, follow);
   return {
     signal: controller.signal,
     get passed() {
@@ -32,7 +35,7 @@ export function startDeadline(ms: number, caller: AbortSignal | undefined): Dead
     stop: () => clearTimeout(timer),
     end() {
       clearTimeout(timer);
-      caller?.removeEventListener('abort', follow);
+      forget();
     },
   };
 }
@@ -46,9 +49,8 @@ export function throwIfAborted(signal: AbortSignal | undefined): void {
 export function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return work;
   return new Promise((resolve, reject) => {
-    const stop = () => reject(signal.reason);
-    if (signal.aborted) stop();
-    else signal.addEventListener('abort', stop, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
+    if (signal.aborted) reject(signal.reason);
+    const forget = onAbort(signal, () => reject(signal.reason));
+    work.then(resolve, reject).finally(forget);
   });
 }

@@ -1,4 +1,5 @@
 import ky, { isHTTPError } from 'ky';
+import { onAbort } from './abort.js';
 import { ExactChangeError, TransportError } from './errors.js';
 import type { Runtime } from './runtime.js';
 
@@ -88,7 +89,7 @@ async function withDeadline<T>(
   const controller = new AbortController();
   const stop = () => controller.abort(signal?.reason);
   if (signal?.aborted === true) stop();
-  signal?.addEventListener('abort', stop, { once: true });
+  const forget = signal === undefined ? undefined : onAbort(signal, stop);
   const stopped = new Promise<never>((_, reject) => {
     const refuse = () => reject(signal?.reason);
     if (controller.signal.aborted) refuse();
@@ -103,7 +104,7 @@ async function withDeadline<T>(
   try {
     return await Promise.race([done, late, stopped]);
   } finally {
-    signal?.removeEventListener('abort', stop);
+    forget?.();
     controller.abort();
   }
 }

@@ -1,3 +1,5 @@
+import { onAbort } from './abort.js';
+
 /** Everything impure that the core needs, injected so that tests own time and chance. */
 export interface Runtime {
   /** Milliseconds since the epoch. */
@@ -12,17 +14,18 @@ export interface Runtime {
 function wait(ms: number, signal: AbortSignal | undefined, background: boolean): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted === true) return reject(signal.reason);
-    const stop = () => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    };
+    let forget = (): void => undefined;
     const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', stop);
+      forget();
       resolve();
     }, ms);
     // Node's timers are objects that can step aside; a browser's are numbers.
     if (background && typeof timer === 'object') timer.unref();
-    signal?.addEventListener('abort', stop, { once: true });
+    if (signal === undefined) return;
+    forget = onAbort(signal, () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    });
   });
 }
 

@@ -1,3 +1,5 @@
+import { onAbort } from '../abort.js';
+
 /** Longest delay that timers take; longer ones fire at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
@@ -13,6 +15,7 @@ export function bounded<T>(
 ): Promise<T> {
   const controller = new AbortController();
   const signals = parents.filter((parent): parent is AbortSignal => parent !== undefined);
+  let forgets: readonly (() => void)[] = [];
   return new Promise<T>((resolve, reject) => {
     const stop = (reason: unknown) => {
       release();
@@ -23,10 +26,10 @@ export function bounded<T>(
     const timer = setTimeout(() => stop(timedOut()), Math.min(ms, MAX_TIMER_MS));
     const release = () => {
       clearTimeout(timer);
-      for (const signal of signals) signal.removeEventListener('abort', follow);
+      for (const forget of forgets) forget();
     };
     if (signals.some((signal) => signal.aborted)) return follow();
-    for (const signal of signals) signal.addEventListener('abort', follow);
+    forgets = signals.map((signal) => onAbort(signal, follow));
     task(controller.signal).then(
       (value) => {
         release();
@@ -44,9 +47,8 @@ export function bounded<T>(
 export function orAborted<T>(shared: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return shared;
   return new Promise<T>((resolve, reject) => {
-    const stop = () => reject(signal.reason);
-    if (signal.aborted) stop();
-    else signal.addEventListener('abort', stop, { once: true });
-    shared.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
+    if (signal.aborted) reject(signal.reason);
+    const forget = onAbort(signal, () => reject(signal.reason));
+    shared.then(resolve, reject).finally(forget);
   });
 }

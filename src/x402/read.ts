@@ -1,3 +1,4 @@
+import { onAbort } from '../abort.js';
 import { TransportError } from '../errors.js';
 import { systemRuntime } from '../runtime.js';
 import type { Runtime } from '../runtime.js';
@@ -130,10 +131,9 @@ function decoded(chunks: readonly Uint8Array[], size: number, end: PeekedBody['e
 function rejectOnAbort(signal: AbortSignal | undefined, stop: AbortSignal): Promise<never> {
   const aborted = new Promise<never>((_, reject) => {
     if (signal === undefined) return;
-    const onAbort = () => reject(signal.reason);
-    if (signal.aborted) return onAbort();
-    signal.addEventListener('abort', onAbort, { once: true });
-    stop.addEventListener('abort', () => signal.removeEventListener('abort', onAbort), { once: true });
+    const refuse = () => reject(signal.reason);
+    if (signal.aborted) return refuse();
+    stop.addEventListener('abort', onAbort(signal, refuse), { once: true });
   });
   // It may reject after the race is over.
   aborted.catch(() => undefined);

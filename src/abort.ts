@@ -1,0 +1,30 @@
+/** Whoever waits for a signal, by signal. */
+const waiting = new WeakMap<AbortSignal, { readonly all: Set<() => void>; readonly stop: () => void }>();
+
+/**
+ * Calls `then` once when the signal fires; returns how to call that off. All share one listener: Node prints a warning where a signal
+ * has more than ten, and a client that closes ends a hundred calls. A signal that has fired already calls nobody.
+ */
+export function onAbort(signal: AbortSignal, then: () => void): () => void {
+  let group = waiting.get(signal);
+  if (group === undefined) {
+    const all = new Set<() => void>();
+    const fire = () => {
+      // A set that shrinks while it is walked leaves out what is gone.
+      for (const one of all) one();
+    };
+    signal.addEventListener('abort', fire, { once: true });
+    group = { all, stop: () => signal.removeEventListener('abort', fire) };
+    waiting.set(signal, group);
+  }
+  const { all, stop } = group;
+  // The same function may wait twice.
+  const own = () => then();
+  all.add(own);
+  return () => {
+    all.delete(own);
+    if (all.size > 0 || waiting.get(signal)?.all !== all) return;
+    waiting.delete(signal);
+    stop();
+  };
+}
