@@ -36,7 +36,11 @@ export interface SwapTask {
   readonly signal: AbortSignal | undefined;
   /** Writes the signed swap down before it leaves. */
   readonly onSigned?: ((signed: SwapRecord) => Promise<void>) | undefined;
+  /** Called when the proceeds are there, before any other payment or swap may touch them. */
+  readonly onConfirmed?: (() => void) | undefined;
 }
+
+type Watched = Pick<SwapTask, 'emit' | 'signal' | 'onSigned' | 'onConfirmed'>;
 
 const RESEND_MS = 2_000;
 
@@ -72,7 +76,7 @@ export async function runSwap(core: Core, task: SwapTask): Promise<Swapped> {
 }
 
 /** Turns SOL into wrapped SOL, for a payment that is made in it. */
-export async function runWrap(core: Core, amount: bigint, task: Pick<SwapTask, 'emit' | 'signal' | 'onSigned'>): Promise<Swapped> {
+export async function runWrap(core: Core, amount: bigint, task: Watched): Promise<Swapped> {
   const record = { inputMint: WSOL_MINT, outputMint: WSOL_MINT, inAmount: amount, outAmount: amount, provider: 'wrap' };
   return exclusively(
     core,
@@ -109,7 +113,7 @@ function swapOnce(core: Core, task: SwapTask, quote: SwapQuote): Promise<Swapped
 function exclusively(
   core: Core,
   mints: readonly Address[],
-  { emit, signal, onSigned }: Pick<SwapTask, 'emit' | 'signal' | 'onSigned'>,
+  { emit, signal, onSigned, onConfirmed }: Watched,
   sign: () => Promise<SignedSwap>,
   quoted: {
     readonly inputMint: Address;
@@ -133,7 +137,9 @@ function exclusively(
       if (isExactChangeError(error)) emit('swap.failed', { signature: signed.signature, code: error.code });
       throw error;
     }
-    return finished(core, signed, quoted, emit);
+    const swapped = await finished(core, signed, quoted, emit);
+    onConfirmed?.();
+    return swapped;
   });
   return untilAborted(work, signal);
 }

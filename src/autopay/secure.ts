@@ -36,14 +36,19 @@ export async function secure(core: Core, choice: Choice, task: Task): Promise<Se
     required: offer.amount.toString(),
     missing: missing.toString(),
   });
-  const at = await holdNow(core, choice, signal);
-  if (at !== undefined) return { hold: at, swap: undefined };
-  if (!core.config.autoSwap) throw shortOf(offer, facts);
+  // Counted before the first wait: whoever looks for a swap meanwhile lets it cover this payment too.
   waiting.set(offer.mint, (waiting.get(offer.mint) ?? 0n) + offer.amount);
   try {
+    const at = await holdNow(core, choice, signal);
+    if (at !== undefined) return { hold: at, swap: undefined };
+    if (!core.config.autoSwap) throw shortOf(offer, facts);
     // Held by whoever swaps into this mint; the others wait and mostly find enough afterwards.
     const work = locks.hold([`swap ${offer.mint}`], () => swapAndHold(core, choice, task));
-    return await untilAborted(work, signal);
+    return await untilAborted(work, signal).catch((error: unknown) => {
+      // Nobody is left to spend what it may come to hold.
+      work.then(({ hold }) => hold.release()).catch(() => undefined);
+      throw error;
+    });
   } finally {
     const rest = (waiting.get(offer.mint) ?? 0n) - offer.amount;
     if (rest > 0n) waiting.set(offer.mint, rest);
@@ -56,16 +61,34 @@ async function swapAndHold(core: Core, choice: Choice, task: Task): Promise<Secu
   const facts = await freshFacts(core, choice, task.signal);
   const held = await holdNow(core, choice, task.signal);
   if (held !== undefined) return { hold: held, swap: undefined };
-  const needed = core.wallet.waiting.get(offer.mint) ?? offer.amount;
-  const funding =
-    (await reusable(choice.funding, needed - facts.available)) ?? (await findEnough(core, choice, facts, needed, task.signal));
-  const swap = await swapInto(core, choice, funding, task);
+  const funding = await findForAll(core, choice, facts, task.signal);
+  let hold: Hold | undefined;
+  // Before anybody else can: those who wait for the account to be free come first once the swap lets go of it.
+  const onConfirmed = () => {
+    if (task.signal?.aborted !== true) hold = takeKnown(core, choice);
+  };
+  const swap = await swapInto(core, choice, funding, task, onConfirmed).catch((error: unknown) => {
+    hold?.release();
+    throw error;
+  });
   const { signature, inputMint, inAmount, outputMint, outAmount } = swap.record;
   task.moved.push({ kind: 'swap', signature, inputMint, inAmount, outputMint, outAmount });
-  const hold = await holdNow(core, choice, task.signal);
+  hold ??= await holdNow(core, choice, task.signal);
   // Confirmed on our node, so it is there; if it is not, somebody else spends from this wallet.
   if (hold === undefined) throw shortOf(offer, await freshFacts(core, choice, task.signal));
   return { hold, swap };
+}
+
+/** A swap for everybody who waits by the time it is found: calls that are made together arrive one after the other. */
+async function findForAll(core: Core, choice: Choice, facts: Facts, signal: AbortSignal | undefined): Promise<Funding> {
+  const { waiting } = core.wallet;
+  const { mint, amount } = choice.offer;
+  const needed = waiting.get(mint) ?? amount;
+  const found = reusable(choice.funding, needed - facts.available) ?? (await findEnough(core, choice, facts, needed, signal));
+  const neededNow = waiting.get(mint) ?? amount;
+  const now = { ...facts, available: knownAvailable(core, facts.source) ?? facts.available };
+  if (neededNow <= needed || reusable(found, neededNow - now.available) !== undefined) return found;
+  return findEnough(core, choice, now, neededNow, signal).catch(() => found);
 }
 
 /** For everybody who waits if that can be paid for, else for this payment alone. */
@@ -80,8 +103,14 @@ function reusable(funding: Funding | undefined, missing: bigint): Funding | unde
   return brings >= missing ? funding : undefined;
 }
 
-function swapInto(core: Core, { offer }: Choice, funding: Funding, { emit, signal, onSwapSigned }: Task): Promise<Swapped> {
-  const task = { emit, signal, onSigned: onSwapSigned };
+function swapInto(
+  core: Core,
+  { offer }: Choice,
+  funding: Funding,
+  { emit, signal, onSwapSigned }: Task,
+  onConfirmed: () => void,
+): Promise<Swapped> {
+  const task = { emit, signal, onSigned: onSwapSigned, onConfirmed };
   if ('wrap' in funding) return runWrap(core, funding.wrap, task);
   const { quote } = funding;
   const request = {
@@ -98,10 +127,14 @@ function swapInto(core: Core, { offer }: Choice, funding: Funding, { emit, signa
 function holdNow(core: Core, { offer, facts }: Choice, signal: AbortSignal | undefined): Promise<Hold | undefined> {
   const work = core.wallet.locks.hold([mintLock(offer.mint)], async () => {
     if (knownAvailable(core, facts.source) === undefined) await freshFacts(core, { offer, facts }, signal);
-    const available = knownAvailable(core, facts.source) ?? 0n;
-    return available >= offer.amount ? core.wallet.ledger.hold(facts.source, offer.amount) : undefined;
+    return takeKnown(core, { offer, facts });
   });
   return work;
+}
+
+function takeKnown(core: Core, { offer, facts }: Pick<Choice, 'offer' | 'facts'>): Hold | undefined {
+  const available = knownAvailable(core, facts.source) ?? 0n;
+  return available >= offer.amount ? core.wallet.ledger.hold(facts.source, offer.amount) : undefined;
 }
 
 async function freshFacts(core: Core, { offer, facts }: Pick<Choice, 'offer' | 'facts'>, signal: AbortSignal | undefined): Promise<Facts> {

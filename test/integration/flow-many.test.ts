@@ -1,0 +1,213 @@
+import { createClient, memoryJournal, receiptOf, type Client, type ClientOptions } from 'exact-change';
+import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { startLegacySeller, type LegacySeller } from '../fixtures/legacy/seller.js';
+import { signaturesOf, tokenAccount, tokenAmount } from '../helpers/chain.js';
+import { decided, onSandbox, recorded } from '../helpers/flow.js';
+
+let sandbox: Sandbox;
+let legacy: LegacySeller;
+let clients: Client[] = [];
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ confirmationMs: 20 });
+  legacy = await startLegacySeller(sandbox, { facilitator: 'legacy' });
+});
+afterAll(async () => {
+  await legacy.close();
+  await sandbox.close();
+});
+afterEach(async () => {
+  sandbox.controls.aggregator.restore();
+  await Promise.all(clients.map((client) => client.close()));
+  clients = [];
+});
+
+function clientFor(wallet: SandboxWallet, options: ClientOptions = {}): Client {
+  const client = createClient(onSandbox(sandbox, wallet, options));
+  clients.push(client);
+  return client;
+}
+
+const merchantHolds = (symbol: MintSymbol) => tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints[symbol]);
+
+/** How often the client called the node until it presented the payment of one call. */
+async function callsBeforePresenting(client: Client, url: string): Promise<Record<string, number>> {
+  const { node } = sandbox.controls;
+  let calls: Record<string, number> | undefined;
+  const stop = client.on('payment.sent', () => (calls = node.callsByMethod('client')));
+  node.resetCalls();
+  const response = await client.fetch(url);
+  stop();
+  expect(response.status).toBe(200);
+  // What follows the payment in the background is over before anybody counts anew.
+  await decided(response);
+  if (calls === undefined) throw new Error('Nothing was presented.');
+  return calls;
+}
+
+const total = (calls: Record<string, number>) => Object.values(calls).reduce((sum, count) => sum + count, 0);
+
+describe('a wallet that holds the token', () => {
+  it('pays without a swap, with one balance read when cold and none when warm', async () => {
+    const wallet = await sandbox.createWallet({ USDC: '1' });
+    const client = clientFor(wallet);
+    const events = recorded(client);
+    sandbox.controls.aggregator.resetCalls();
+    const cold = await callsBeforePresenting(client, `${sandbox.apiUrl}/usdc`);
+    expect(cold).toEqual({ getGenesisHash: 1, getMultipleAccounts: 1, getLatestBlockhash: 1 });
+    for (let call = 0; call < 5; call += 1) {
+      const warm = await callsBeforePresenting(client, `${sandbox.apiUrl}/usdc`);
+      expect(Object.keys(warm).filter((method) => method !== 'getLatestBlockhash')).toEqual([]);
+      expect(total(warm)).toBeLessThanOrEqual(1);
+    }
+    expect(sandbox.controls.aggregator.calls()).toBe(0);
+    expect(events.filter(({ type }) => type.startsWith('swap'))).toEqual([]);
+    expect(await sandbox.balance(wallet.address, 'USDC')).toBe(1_000_000n - 60_000n);
+  });
+
+  it.each(['/usdc', '/usdt', '/pyusd'])('pays %s first as if it were not the first, after warm()', async (path) => {
+    const wallet = await sandbox.createWallet({ USDC: '1', USDT: '1', PYUSD: '1' });
+    const client = clientFor(wallet);
+    await client.warm();
+    const read: unknown[] = [];
+    sandbox.controls.node.intercept = (method, params, next) => {
+      if (method === 'getMultipleAccounts') read.push(params);
+      return next();
+    };
+    const calls = await callsBeforePresenting(client, sandbox.apiUrl + path);
+    sandbox.controls.node.intercept = undefined;
+    // The payee may be new to it; nothing of the wallet is.
+    for (const symbol of ['USDC', 'USDT', 'PYUSD'] as const)
+      expect(JSON.stringify(read)).not.toContain(await tokenAccount(wallet.address, sandbox.mints[symbol]));
+    expect(calls['getGenesisHash']).toBeUndefined();
+    expect(total(calls)).toBeLessThanOrEqual(1);
+  });
+});
+
+describe('many calls of one wallet', () => {
+  it('pays three routes that want three different tokens at once', async () => {
+    const wallet = await sandbox.createWallet({ SOL: '0.5', BONK: '1000000' });
+    const client = clientFor(wallet);
+    const wanted = [
+      ['/usdc', 'USDC', 10_000n],
+      ['/usdt', 'USDT', 20_000n],
+      ['/pyusd', 'PYUSD', 30_000n],
+    ] as const;
+    const before = await Promise.all(wanted.map(([, symbol]) => merchantHolds(symbol)));
+    const responses = await Promise.all(wanted.map(([path]) => client.fetch(sandbox.apiUrl + path)));
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200]);
+    const receipts = await Promise.all(responses.map(decided));
+    expect(receipts.map(({ state }) => state)).toEqual(['settled', 'settled', 'settled']);
+    expect(receipts.map(({ swap }) => swap?.outputMint)).toEqual(wanted.map(([, symbol]) => sandbox.mints[symbol].address));
+    const after = await Promise.all(wanted.map(([, symbol]) => merchantHolds(symbol)));
+    expect(after.map((amount, index) => amount - (before[index] ?? 0n))).toEqual(wanted.map(([, , price]) => price));
+  });
+
+  it('makes one swap for ten small calls in a row, and for as many as its proceeds pay for', async () => {
+    const wallet = await sandbox.createWallet({ SOL: '0.5', BONK: '1000000' });
+    const client = clientFor(wallet, { policy: { minSwap: '0.10' } });
+    const events = recorded(client);
+    const before = await merchantHolds('USDC');
+    for (let call = 0; call < 10; call += 1) {
+      const response = await client.fetch(`${sandbox.apiUrl}/usdc`);
+      expect(response.status).toBe(200);
+      await decided(response);
+    }
+    expect(events.filter(({ type }) => type === 'swap.signed')).toHaveLength(1);
+    expect((await merchantHolds('USDC')) - before).toBe(100_000n);
+  });
+
+  it('makes one swap for ten small calls at once, each of which settles in a transaction of its own', async () => {
+    const wallet = await sandbox.createWallet({ SOL: '0.5', BONK: '1000000' });
+    const client = clientFor(wallet);
+    const events = recorded(client);
+    const before = await merchantHolds('USDC');
+    const responses = await Promise.all(Array.from({ length: 10 }, () => client.fetch(`${sandbox.apiUrl}/usdc`)));
+    expect(responses.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 200));
+    const receipts = await Promise.all(responses.map(decided));
+    expect(new Set(receipts.map(({ payment }) => payment.signature)).size).toBe(10);
+    expect((await merchantHolds('USDC')) - before).toBe(100_000n);
+    expect(events.filter(({ type }) => type === 'swap.signed')).toHaveLength(1);
+    expect(receipts.filter(({ swap }) => swap !== undefined)).toHaveLength(1);
+    // The chain has nothing else of it: one swap and ten payments.
+    expect(await signaturesOf(sandbox.rpcUrl, await tokenAccount(wallet.address, sandbox.mints.USDC))).toHaveLength(11);
+  });
+
+  it.each([
+    ['a version 1 seller, whose payments carry no memo', () => `${legacy.url}/usdc`],
+    ['a seller whose memo is the same in all', () => `${sandbox.apiUrl}/memo`],
+    ['a seller that gives the blockhash', () => `${sandbox.apiUrl}/blockhash`],
+  ] as const)('settles twelve equal calls at once to %s', async (_, url) => {
+    const wallet = await sandbox.createWallet({ USDC: '1' });
+    const client = clientFor(wallet);
+    const before = await merchantHolds('USDC');
+    const responses = await Promise.all(Array.from({ length: 12 }, () => client.fetch(url())));
+    expect(responses.map(({ status }) => status)).toEqual(Array.from({ length: 12 }, () => 200));
+    const receipts = await Promise.all(responses.map(decided));
+    expect(receipts.every(({ state }) => state === 'settled')).toBe(true);
+    expect(new Set(receipts.map(({ payment }) => payment.signature)).size).toBe(12);
+    expect((await merchantHolds('USDC')) - before).toBe(120_000n);
+  });
+});
+
+describe('twenty calls that share one signal', () => {
+  it('make Node warn of nothing', async () => {
+    const warnings: Error[] = [];
+    const warn = (warning: Error) => warnings.push(warning);
+    process.on('warning', warn);
+    const client = clientFor(await sandbox.createWallet({ SOL: '0.5', BONK: '1000000' }));
+    const { signal } = new AbortController();
+    const responses = await Promise.all(Array.from({ length: 20 }, () => client.fetch(`${sandbox.apiUrl}/usdc`, { signal })));
+    expect(responses.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 200));
+    await Promise.all(responses.map(decided));
+    await client.close();
+    process.off('warning', warn);
+    expect(warnings.map(({ message }) => message)).toEqual([]);
+  });
+});
+
+describe('two clients of one wallet', () => {
+  it('share balances: what one has promised the other does not spend', async () => {
+    const wallet = await sandbox.createWallet({ USDC: '0.05' });
+    const [one, other] = [clientFor(wallet, { autoSwap: false }), clientFor(wallet, { autoSwap: false })];
+    const calls = Array.from({ length: 8 }, (_, call) => (call % 2 === 0 ? one : other).fetch(`${sandbox.apiUrl}/usdc`));
+    const settled = await Promise.allSettled(calls);
+    const paid = settled.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+    const refused = settled.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
+    expect(paid.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+    expect(refused).toHaveLength(3);
+    for (const error of refused) expect(error).toMatchObject({ code: 'insufficient_funds', funds: 'untouched', moved: [] });
+    await Promise.all(paid.map(decided));
+    expect(await sandbox.balance(wallet.address, 'USDC')).toBe(0n);
+  });
+
+  it('share one budget, under any interleaving', async () => {
+    const wallet = await sandbox.createWallet({ USDC: '1' });
+    const policy = { maxPerDay: '0.05' };
+    const [one, other] = [clientFor(wallet, { policy }), clientFor(wallet, { policy })];
+    const calls = Array.from({ length: 12 }, (_, call) => (call % 3 === 0 ? one : other).fetch(`${sandbox.apiUrl}/usdc`));
+    const settled = await Promise.allSettled(calls);
+    const refused = settled.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
+    expect(refused).toHaveLength(7);
+    for (const error of refused)
+      expect(error).toMatchObject({
+        code: 'budget_exhausted',
+        funds: 'untouched',
+        details: { cap: 'maxPerDay', limit: '0.05', unit: 'USD' },
+      });
+    for (const client of [one, other])
+      expect(await client.spent()).toEqual([{ cap: 'maxPerDay', limit: '0.05', used: '0.05', unit: 'USD', windowMs: 86_400_000 }]);
+  });
+
+  it('have budgets of their own where each brings a journal', async () => {
+    const wallet = await sandbox.createWallet({ USDC: '1' });
+    const policy = { maxPerDay: '0.01' };
+    const separate = [memoryJournal(), memoryJournal()].map((journal) => clientFor(wallet, { policy, journal }));
+    for (const client of separate) {
+      const response = await client.fetch(`${sandbox.apiUrl}/usdc`);
+      expect(receiptOf(response)?.payment.amount).toBe('10000');
+      await expect(client.fetch(`${sandbox.apiUrl}/usdc`)).rejects.toMatchObject({ code: 'budget_exhausted' });
+    }
+  });
+});
