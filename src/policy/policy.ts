@@ -136,7 +136,7 @@ function table<V>(
 }
 
 /** Letters, digits, dots and a port; or an IPv6 address. Neither wildcards nor anything that is more than a host. */
-const HOST = /^(?:[\p{L}\p{N}\p{M}._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?$/iu;
+const HOST = /^(?:[\p{L}\p{N}\p{M}_-]+(?:\.[\p{L}\p{N}\p{M}_-]+)*\.?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?$/iu;
 
 function hostName(host: string): string {
   try {

@@ -24,6 +24,7 @@ describe('rules by default', () => {
       maxPerDay: 10_000_000n,
       maxPerHost: new Map(),
       maxAmount: new Map(),
+      maxInAmount: new Map(),
       minSwap: 50_000n,
       maxSlippageBps: 50,
       maxPriceImpactBps: 100,
@@ -165,26 +166,26 @@ describe('hosts', () => {
   });
 });
 
-describe('caps in base units', () => {
+describe.each(['maxAmount', 'maxInAmount'] as const)('caps in base units: %s', (name) => {
   it('take a mint or a pinned symbol, as bigint or decimal text', () => {
     const other = 'DezXAZ8z7PnrnRJjz3wXBoRgixCa6xjnB7YaB1pPB263';
-    expect([...parse({ maxAmount: { USDC: '5', [other]: 7n } }).maxAmount]).toEqual([
+    expect([...parse({ [name]: { USDC: '5', [other]: 7n } })[name]]).toEqual([
       [USDC, 5n],
       [other, 7n],
     ]);
-    expect([...parsePolicy({ maxAmount: { USDC: 1n } }, SOLANA_DEVNET).maxAmount.keys()]).not.toContain(USDC);
+    expect([...parsePolicy({ [name]: { USDC: 1n } }, SOLANA_DEVNET)[name].keys()]).not.toContain(USDC);
   });
 
   it.each([[5], ['-1'], [-1n], ['1.5'], ['0x5'], [''], [2n ** 64n], ['18446744073709551616'], [null]])('refuse the amount %s', (amount) => {
-    expect(refusedOption({ maxAmount: { USDC: amount } })).toBe("policy.maxAmount['USDC']");
+    expect(refusedOption({ [name]: { USDC: amount } })).toBe(`policy.${name}['USDC']`);
   });
 
-  it.each(['usdc', 'BONK', '', USDC.slice(1), `${USDC} `, '__proto__x'])('refuse the mint %j', (mint) => {
-    expect(refusedOption({ maxAmount: { [mint]: '1' } })).toBe(`policy.maxAmount['${mint}']`);
+  it.each(['usdc', 'BONK', '', USDC.slice(9), `${USDC} `, '__proto__x'])('refuse the mint %j', (mint) => {
+    expect(refusedOption({ [name]: { [mint]: '1' } })).toBe(`policy.${name}['${mint}']`);
   });
 
   it('under a symbol and its address are refused: one cap would be lost', () => {
-    expect(refusedOption({ maxAmount: { USDC: '1', [USDC]: '2' } })).toBe(`policy.maxAmount['${USDC}']`);
+    expect(refusedOption({ [name]: { USDC: '1', [USDC]: '2' } })).toBe(`policy.${name}['${USDC}']`);
   });
 });
 
@@ -194,6 +195,7 @@ describe('what is no table of caps', () => {
   it.each(wrong)('%j is refused', (value) => {
     expect(refusedOption({ maxPerHost: value })).toBe('policy.maxPerHost');
     expect(refusedOption({ maxAmount: value })).toBe('policy.maxAmount');
+    expect(refusedOption({ maxInAmount: value })).toBe('policy.maxInAmount');
     expect(refusedOption(value)).toBe('policy');
   });
 });
