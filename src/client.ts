@@ -117,19 +117,16 @@ async function payingFetch(
 ): Promise<Response> {
   const call = captureCall(config.fetch, input, init);
   if (call === undefined) return config.fetch(input, init);
-  const keepsBody = (response: Response) => {
-    call.forget();
-    return response;
-  };
-  const unpaid = await call.sendUnpaid().catch((error: unknown) => {
-    call.forget();
-    throw error;
-  });
-  if (unpaid.status !== 402 || call.paysItself) return keepsBody(unpaid);
-  const terms = await readPaymentRequired(unpaid, { timeoutMs: config.timeouts.terms, signal: call.signal });
-  if (terms === undefined) return keepsBody(unpaid);
   try {
-    return await (await engine()).purchase(call, unpaid, terms, init?.idempotencyKey ?? call.headers.get('idempotency-key') ?? undefined);
+    const unpaid = await call.sendUnpaid();
+    if (unpaid.status !== 402 || call.paysItself) return unpaid;
+    const terms = await readPaymentRequired(unpaid, { timeoutMs: config.timeouts.terms, signal: call.signal });
+    if (terms === undefined) return unpaid;
+    const idempotencyKey = init?.idempotencyKey ?? call.headers.get('idempotency-key') ?? undefined;
+    const paid = await (await engine()).purchase(call, unpaid, terms, idempotencyKey);
+    // The paid request went straight to where the call had been redirected, so the answer to it cannot know.
+    if (unpaid.redirected) Object.defineProperty(paid, 'redirected', { value: true });
+    return paid;
   } finally {
     call.forget();
   }

@@ -16,16 +16,17 @@ export async function newBuyer(
   funds: Partial<Record<MintSymbol, string>> = { USDC: '5' },
 ): Promise<Buyer> {
   const wallet = await sandbox.createWallet(funds);
-  const client = createClient({
-    walletSecretKey: wallet.secretKey,
-    rpcUrl: sandbox.rpcUrl,
-    wsUrl: sandbox.wsUrl,
-    jupiterUrl: sandbox.jupiterUrl,
-    ...options,
-  });
-  onTestFinished(() => client.close());
+  const client = clientOf(sandbox, wallet, options);
   const before = await sandbox.balance(wallet.address, 'USDC');
   return { client, wallet, spent: async () => before - (await sandbox.balance(wallet.address, 'USDC')) };
+}
+
+/** A client of a wallet, closed when the test is over. */
+export function clientOf(sandbox: Sandbox, { secretKey }: SandboxWallet, options: Partial<ClientOptions> = {}): Client {
+  const { rpcUrl, wsUrl, jupiterUrl } = sandbox;
+  const client = createClient({ walletSecretKey: secretKey, rpcUrl, wsUrl, jupiterUrl, ...options });
+  onTestFinished(() => client.close());
+  return client;
 }
 
 /** The next event of a kind; listen before what causes it. */

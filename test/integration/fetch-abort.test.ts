@@ -1,0 +1,242 @@
+import { isExactChangeError, receiptOf } from 'exact-change';
+import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import type { ServerResponse } from 'node:http';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { failureOf, newBuyer, nextEvent, type Buyer } from '../helpers/fetch-buyer.js';
+import { paymentOf } from '../helpers/fetch-record.js';
+import { startSeller, type SellerOptions } from '../helpers/fetch-seller.js';
+import { PRICE, type Recorder } from '../helpers/fetch-twins.js';
+
+let sandbox: Sandbox;
+let buyer: Buyer;
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ slotMs: 20, confirmationMs: 0 });
+});
+
+beforeEach(async () => {
+  buyer = await newBuyer(sandbox);
+});
+
+afterAll(() => sandbox.close());
+
+async function seller(options: SellerOptions = {}): Promise<Recorder> {
+  const started = await startSeller(sandbox, options);
+  onTestFinished(() => started.close());
+  return started;
+}
+
+/** A handler that never answers, and when it was asked. */
+function silent(): { handle: NonNullable<SellerOptions['serve']>; asked: Promise<ServerResponse> } {
+  let note: (response: ServerResponse) => void;
+  const asked = new Promise<ServerResponse>((resolve) => (note = resolve));
+  return { handle: (_request, response) => note(response), asked };
+}
+
+describe('a signal that fired before the call', () => {
+  const reasons: [string, unknown][] = [
+    ['no reason given', undefined],
+    ['an error', new Error('mine')],
+    ['text', 'mine'],
+    ['nothing', null],
+  ];
+
+  it.each(reasons)('rejects as plain fetch does, and sends nothing: %s', async (_name, reason) => {
+    const { url, seen } = await seller();
+    const signal = AbortSignal.abort(reason);
+    const plain = await failureOf(fetch(url, { signal }));
+    expect(await failureOf(buyer.client.fetch(url, { signal }))).toBe(plain);
+    expect(plain).toBe(signal.reason);
+    expect(seen).toEqual([]);
+  });
+
+  it('counts in a Request, and null in init takes it back', async () => {
+    const { url, seen } = await seller();
+    const request = (): Request => new Request(url, { signal: AbortSignal.abort('mine') });
+    expect(await failureOf(buyer.client.fetch(request()))).toBe('mine');
+    expect(seen).toEqual([]);
+    expect((await buyer.client.fetch(request(), { signal: null })).status).toBe(200);
+    expect(await buyer.spent()).toBe(PRICE);
+  });
+});
+
+describe('a signal that fires before anything is signed', () => {
+  it.each(['GET', 'POST'])('while the unpaid request waits for its answer: %s', async (method) => {
+    const { handle, asked } = silent();
+    const { url, seen } = await seller({ refuse: handle });
+    const controller = new AbortController();
+    const init = { method, signal: controller.signal, ...(method === 'POST' ? { body: 'a body' } : {}) };
+    const failure = failureOf(buyer.client.fetch(url, init));
+    await asked;
+    controller.abort();
+    expect(await failure).toBe(controller.signal.reason);
+    expect(seen).toHaveLength(1);
+  });
+
+  it('while the terms are on their way', async () => {
+    let begun = (): void => undefined;
+    const started = new Promise<void>((resolve) => (begun = resolve));
+    const { url } = await seller({
+      refuse: (_request, response) => {
+        response.writeHead(402, { 'content-type': 'application/json' });
+        response.write('{"x402Version":1,', () => begun());
+      },
+    });
+    const controller = new AbortController();
+    const failure = failureOf(buyer.client.fetch(url, { signal: controller.signal }));
+    await started;
+    controller.abort('mine');
+    expect(await failure).toBe('mine');
+  });
+
+  it.each(['payment.required', 'payment.chosen', 'balance.checked'] as const)('at the step %s', async (step) => {
+    const { url, seen } = await seller();
+    const controller = new AbortController();
+    buyer.client.on(step, () => controller.abort('mine'));
+    expect(await failureOf(buyer.client.fetch(url, { signal: controller.signal }))).toBe('mine');
+    expect(seen.map(paymentOf)).toEqual([undefined]);
+    expect(await buyer.client.spent()).toMatchObject([{ used: '0' }]);
+    // Nothing is left reserved or held: the next call goes through.
+    expect((await buyer.client.fetch(url)).status).toBe(200);
+    expect(await buyer.spent()).toBe(PRICE);
+  });
+
+  it('once it is signed but not sent, too: the payment stays here', async () => {
+    const { url, seen } = await seller();
+    const controller = new AbortController();
+    buyer.client.on('payment.signed', () => controller.abort('mine'));
+    expect(await failureOf(buyer.client.fetch(url, { signal: controller.signal }))).toBe('mine');
+    expect(seen.map(paymentOf)).toEqual([undefined]);
+    expect(await buyer.spent()).toBe(0n);
+  });
+});
+
+describe('a signal that fires while the paid request waits for its answer', () => {
+  it('rejects with its reason at once, and the chain has the last word', async () => {
+    const { handle, asked } = silent();
+    const { url } = await seller({ serve: handle });
+    const settled = nextEvent(buyer.client, 'payment.settled');
+    const controller = new AbortController();
+    const failure = failureOf(buyer.client.fetch(url, { signal: controller.signal }));
+    await asked;
+    controller.abort();
+    expect(await failure).toBe(controller.signal.reason);
+    const { receipt } = await settled;
+    expect(receipt).toMatchObject({ state: 'settled', payment: { amount: PRICE.toString() } });
+    expect(await buyer.spent()).toBe(PRICE);
+  });
+
+  it('lets no repeated call pay twice', async () => {
+    let silence = true;
+    const { handle, asked } = silent();
+    const { url } = await seller({
+      serve: (request, response, body) => (silence ? handle(request, response, body) : void response.end('served')),
+    });
+    const settled = nextEvent(buyer.client, 'payment.settled');
+    const controller = new AbortController();
+    const failure = failureOf(buyer.client.fetch(url, { signal: controller.signal }));
+    await asked;
+    controller.abort();
+    await failure;
+    silence = false;
+    await settled;
+    const error = await failureOf(buyer.client.fetch(url));
+    if (!isExactChangeError(error, 'already_spent')) throw error;
+    expect([error.funds, error.moved.length]).toEqual(['spent', 1]);
+    expect(await buyer.spent()).toBe(PRICE);
+    expect((await buyer.client.fetch(url, { idempotencyKey: 'another' })).status).toBe(200);
+    expect(await buyer.spent()).toBe(2n * PRICE);
+  });
+
+  it('presents the same payment again to a seller that had not settled it', async () => {
+    let silence = true;
+    const { handle, asked } = silent();
+    const { url, seen } = await seller({
+      settles: false,
+      serve: (request, response, body) => (silence ? handle(request, response, body) : void response.end('served')),
+    });
+    const controller = new AbortController();
+    const failure = failureOf(buyer.client.fetch(url, { signal: controller.signal }));
+    await asked;
+    controller.abort();
+    await failure;
+    silence = false;
+    const response = await buyer.client.fetch(url);
+    expect([response.status, await response.text()]).toEqual([200, 'served']);
+    const payments = seen.map(paymentOf).filter((one) => one !== undefined);
+    expect([payments.length, new Set(payments).size]).toEqual([2, 1]);
+    expect(receiptOf(response)).toMatchObject({ state: 'uncertain' });
+  });
+});
+
+describe('a signal that fires once the answer is there', () => {
+  const slowly: SellerOptions['serve'] = (_request, response) => void response.write('first');
+
+  it('ends the body as plain fetch’s', async () => {
+    const { url } = await seller({ serve: slowly });
+    const { url: freeUrl } = await seller({ refuse: slowly });
+    const read = async (call: typeof fetch, at: string): Promise<unknown> => {
+      const controller = new AbortController();
+      const response = await call(at, { signal: controller.signal });
+      const reader = response.body?.getReader();
+      await reader?.read();
+      const rest = failureOf(Promise.resolve(reader?.read()));
+      controller.abort();
+      return rest;
+    };
+    const [paid, plain] = [await read(buyer.client.fetch, url), await read(fetch, freeUrl)];
+    expect(paid).toBeInstanceOf(DOMException);
+    expect(String(paid)).toBe(String(plain));
+    expect(await buyer.spent()).toBe(PRICE);
+  });
+
+  it('ends the body with the caller’s own reason, as plain fetch’s', async () => {
+    const { url } = await seller({ serve: slowly });
+    const { url: freeUrl } = await seller({ refuse: slowly });
+    const read = async (call: typeof fetch, at: string, reason: Error): Promise<unknown> => {
+      const controller = new AbortController();
+      const response = await call(at, { signal: controller.signal });
+      const text = failureOf(response.text());
+      controller.abort(reason);
+      return text;
+    };
+    const reason = new Error('mine');
+    expect(await read(buyer.client.fetch, url, reason)).toBe(await read(fetch, freeUrl, reason));
+  });
+
+  it('changes nothing when all is read', async () => {
+    const { url } = await seller();
+    const controller = new AbortController();
+    const settled = nextEvent(buyer.client, 'payment.settled');
+    const response = await buyer.client.fetch(url, { signal: controller.signal });
+    const text = await response.text();
+    controller.abort();
+    await settled;
+    expect([text, receiptOf(response)?.state]).toEqual(['served', 'settled']);
+  });
+});
+
+describe('AbortSignal.timeout', () => {
+  it('rejects with its TimeoutError while the unpaid request waits', async () => {
+    const { url } = await seller({ refuse: silent().handle });
+    const signal = AbortSignal.timeout(20);
+    const error = await failureOf(buyer.client.fetch(url, { signal }));
+    expect(error).toBe(signal.reason);
+    expect(error).toMatchObject({ name: 'TimeoutError' });
+  });
+
+  it('rejects with its TimeoutError while the paid request waits', async () => {
+    const { url } = await seller({ settles: false, serve: silent().handle });
+    await buyer.client.warm();
+    const signal = AbortSignal.timeout(1_000);
+    const error = await failureOf(buyer.client.fetch(url, { signal }));
+    expect(error).toBe(signal.reason);
+    expect(error).toMatchObject({ name: 'TimeoutError' });
+  });
+
+  it('does nothing to a call that is quicker', async () => {
+    const { url } = await seller();
+    const response = await buyer.client.fetch(url, { signal: AbortSignal.timeout(20_000) });
+    expect([response.status, await response.text()]).toEqual([200, 'served']);
+  });
+});

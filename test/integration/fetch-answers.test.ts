@@ -1,0 +1,217 @@
+import { gzipSync } from 'node:zlib';
+import { receiptOf } from 'exact-change';
+import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { clientOf, newBuyer, nextEvent, type Buyer } from '../helpers/fetch-buyer.js';
+import { expectSame, outcomeOf } from '../helpers/fetch-compare.js';
+import { hashOf, paymentOf } from '../helpers/fetch-record.js';
+import { startSeller, type SellerOptions } from '../helpers/fetch-seller.js';
+import { PRICE, startTwins, type Recorder, type Twins } from '../helpers/fetch-twins.js';
+
+const MEGABYTE = 1024 * 1024;
+const large = Buffer.alloc(12 * MEGABYTE, 'abcdefghijklmnopqrstuvwxyz');
+
+let sandbox: Sandbox;
+let twins: Twins;
+let buyer: Buyer;
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ slotMs: 20, confirmationMs: 0 });
+  twins = await startTwins(sandbox, (request, response) => {
+    switch (request.path) {
+      case '/paid/empty':
+        return void response.status(204).end();
+      case '/paid/created':
+        return void response.status(201).set({ location: '/paid/1', etag: '"x"', 'set-cookie': 'a=b' }).json({ id: 1 });
+      case '/paid/zipped':
+        return void response.set({ 'content-encoding': 'gzip', 'content-type': 'text/plain' }).end(gzipSync('zipped text '.repeat(500)));
+      case '/paid/large':
+        return void response.set('content-type', 'application/octet-stream').end(large);
+      case '/paid/reason':
+        response.statusMessage = 'Quite All Right';
+        return void response.end('ok');
+      case '/paid/repeat':
+        return void response.setHeader('x-many', ['a', 'b']).appendHeader('vary', 'accept').end('many');
+      case '/paid/echo':
+        return void response.end(request.body);
+      default:
+        return void response.status(Number(request.path.slice('/paid/status/'.length))).end(`the body of ${request.path}`);
+    }
+  });
+});
+
+beforeEach(async () => {
+  buyer = await newBuyer(sandbox);
+});
+
+afterAll(async () => {
+  await twins.close();
+  await sandbox.close();
+});
+
+async function seller(options: SellerOptions): Promise<Recorder> {
+  const started = await startSeller(sandbox, options);
+  onTestFinished(() => started.close());
+  return started;
+}
+
+describe('the answer to a paid request', () => {
+  it.each(['empty', 'created', 'zipped', 'reason', 'repeat', 'status/203', 'status/299'])(
+    'is the answer of plain fetch: %s',
+    async (path) => {
+      await expectSame(twins, buyer, (fetch, origin) => fetch(`${origin}/paid/${path}`));
+    },
+  );
+
+  it('is large', async () => {
+    const { outcome } = await expectSame(twins, buyer, (fetch, origin) => fetch(`${origin}/paid/large`));
+    expect(outcome.body).toEqual({ bytes: large.length, sha256: hashOf(large) });
+  });
+
+  it('says where it came from, without the part after #', async () => {
+    const { client } = buyer;
+    const response = await client.fetch(`${twins.paid.url}/paid/created?a=%20b#part`);
+    expect([response.url, response.redirected, response.type]).toEqual([`${twins.paid.url}/paid/created?a=%20b`, false, 'basic']);
+    expect(response.headers.getSetCookie()).toEqual(['a=b']);
+    expect(receiptOf(response)).toMatchObject({ url: `${twins.paid.url}/paid/created?a=%20b`, method: 'GET' });
+  });
+
+  it('is a Response that is not read yet', async () => {
+    const response = await buyer.client.fetch(`${twins.paid.url}/paid/created`);
+    expect([response instanceof Response, response.bodyUsed, response.body?.locked]).toEqual([true, false, false]);
+    expect(await response.json()).toEqual({ id: 1 });
+    await expect(response.text()).rejects.toThrow(TypeError);
+  });
+
+  it('has its receipt on the one object that was returned', async () => {
+    const response = await buyer.client.fetch(`${twins.paid.url}/paid/created`);
+    const copy = response.clone();
+    expect(receiptOf(response)).toMatchObject({ payment: { amount: PRICE.toString(), payer: buyer.wallet.address } });
+    expect(receiptOf(copy)).toBeUndefined();
+    expect(receiptOf(new Response(null, response))).toBeUndefined();
+    expect(await copy.text()).toBe(await response.text());
+    expect(receiptOf(await fetch(`${twins.free.url}/paid/created`))).toBeUndefined();
+  });
+
+  it('has a receipt that grows with what the chain shows', async () => {
+    const settled = nextEvent(buyer.client, 'payment.settled');
+    const response = await buyer.client.fetch(`${twins.paid.url}/paid/created`);
+    const early = receiptOf(response);
+    const { receipt } = await settled;
+    expect(receiptOf(response)).toEqual(receipt);
+    expect(receipt).toMatchObject({ id: early?.id, state: 'settled', payment: { signature: early?.settlement?.transaction } });
+  });
+
+  it('streams: what was sent is there before the rest', async () => {
+    let goOn = (): void => undefined;
+    const released = new Promise<void>((resolve) => (goOn = resolve));
+    const { url } = await seller({
+      serve: (_request, response) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' });
+        response.write('first');
+        void released.then(() => response.end('second'));
+      },
+    });
+    const response = await buyer.client.fetch(url);
+    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+    expect(await reader?.read()).toEqual({ done: false, value: 'first' });
+    goOn();
+    expect(await reader?.read()).toEqual({ done: false, value: 'second' });
+    expect(await reader?.read()).toEqual({ done: true, value: undefined });
+  });
+
+  it('may stream for longer than the deadline of the paid request', async () => {
+    const timeouts = { payment: 1_500 };
+    const patient = await newBuyer(sandbox, { timeouts });
+    const { url } = await seller({
+      settles: false,
+      serve: (_request, response) => {
+        response.write('first ');
+        setTimeout(() => response.end('second'), timeouts.payment + 200);
+      },
+    });
+    expect(await (await patient.client.fetch(url)).text()).toBe('first second');
+  });
+
+  it('fails as plain fetch’s where it breaks off', async () => {
+    const broken: SellerOptions['serve'] = (_request, response) => {
+      response.writeHead(200, { 'content-length': '100' });
+      response.write('half', () => response.destroy());
+    };
+    const { url } = await seller({ serve: broken });
+    const { url: freeUrl } = await seller({ refuse: broken });
+    const [paid, plain] = await Promise.all([buyer.client.fetch(url), fetch(freeUrl)]);
+    const why = (error: unknown): string => String(error);
+    expect(await paid.text().catch(why)).toBe(await plain.text().catch(why));
+    expect(await buyer.spent()).toBe(PRICE);
+  });
+});
+
+describe('an answer other than 2xx', () => {
+  it.each([400, 401, 403, 404, 409, 429, 500, 503])(
+    '%d is returned as it is, and by the official middleware costs nothing',
+    async (status) => {
+      const plain = await outcomeOf(await fetch(`${twins.free.url}/paid/status/${status}`));
+      const response = await buyer.client.fetch(`${twins.paid.url}/paid/status/${status}`);
+      expect(receiptOf(response)).toMatchObject({ state: 'uncertain', payment: { amount: PRICE.toString() } });
+      expect(await outcomeOf(response)).toEqual(plain);
+      expect(await buyer.spent()).toBe(0n);
+    },
+  );
+
+  it('500 is unsettled once the payment has expired, and the next call signs another', async () => {
+    const unsettled = nextEvent(buyer.client, 'payment.unsettled');
+    const response = await buyer.client.fetch(`${twins.paid.url}/paid/status/500`);
+    sandbox.controls.node.warp();
+    const { receipt } = await unsettled;
+    expect(receiptOf(response)).toEqual(receipt);
+    expect(receipt).toMatchObject({ state: 'unsettled' });
+    expect(receipt.payment.signature).toBeUndefined();
+    // Time was moved at once, so the first client's blockhash is of a past that no clock saw: another client of the same wallet.
+    const again = clientOf(sandbox, buyer.wallet);
+    const answer = await again.fetch(`${twins.paid.url}/paid/status/500`);
+    expect(receiptOf(answer)?.payment.payerSignature).not.toBe(receipt.payment.payerSignature);
+    expect(await buyer.spent()).toBe(0n);
+  });
+
+  it('500 of a seller that settled first says that it is spent', async () => {
+    const { url } = await seller({ serve: (_request, response) => void response.writeHead(500).end('broken') });
+    const settled = nextEvent(buyer.client, 'payment.settled');
+    const response = await buyer.client.fetch(url);
+    expect([response.status, await response.text()]).toEqual([500, 'broken']);
+    await settled;
+    expect(receiptOf(response)).toMatchObject({ state: 'settled', settlement: { success: true } });
+    expect(await buyer.spent()).toBe(PRICE);
+  });
+});
+
+describe('many calls', () => {
+  it('at once are separate purchases, each with its own answer and receipt', async () => {
+    const texts = Array.from({ length: 12 }, (_, index) => `call ${index}`);
+    const responses = await Promise.all(texts.map((body) => buyer.client.fetch(`${twins.paid.url}/paid/echo`, { method: 'POST', body })));
+    expect(await Promise.all(responses.map((response) => response.text()))).toEqual(texts);
+    expect(new Set(responses.map((response) => receiptOf(response)?.payment.payerSignature)).size).toBe(texts.length);
+    expect(await buyer.spent()).toBe(PRICE * BigInt(texts.length));
+  });
+
+  it('that are equal and at once are separate purchases too', async () => {
+    const responses = await Promise.all(Array.from({ length: 5 }, () => buyer.client.fetch(`${twins.paid.url}/paid/created`)));
+    expect(responses.map(({ status }) => status)).toEqual([201, 201, 201, 201, 201]);
+    expect(await buyer.spent()).toBe(5n * PRICE);
+  });
+
+  it('in a row share connections, as those of plain fetch do', async () => {
+    const ports = new Set<number | undefined>();
+    const note: SellerOptions['refuse'] = (request) => void ports.add(request.socket.remotePort);
+    const { url, seen } = await seller({
+      serve: (request, response, body) => {
+        note(request, response, body);
+        response.end('x'.repeat(100_000));
+      },
+    });
+    for (let turn = 0; turn < 10; turn += 1) expect((await (await buyer.client.fetch(url)).text()).length).toBe(100_000);
+    expect(seen.filter((one) => paymentOf(one) !== undefined)).toHaveLength(10);
+    // The body of the 402 is left to whoever wants it; small as it is, it must not keep its connection to itself.
+    expect(ports.size).toBe(1);
+  });
+});

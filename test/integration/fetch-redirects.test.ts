@@ -1,0 +1,181 @@
+import { isExactChangeError, receiptOf } from 'exact-change';
+import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { failureOf, newBuyer, nextEvent, type Buyer } from '../helpers/fetch-buyer.js';
+import { expectSame, outcomeOf } from '../helpers/fetch-compare.js';
+import { holdsPayment, paymentOf } from '../helpers/fetch-record.js';
+import { startSeller, type SellerOptions } from '../helpers/fetch-seller.js';
+import { PRICE, startRecorder, startTwins, type Recorder, type Twins } from '../helpers/fetch-twins.js';
+
+const STATUSES = [301, 302, 303, 307, 308];
+
+let sandbox: Sandbox;
+let twins: Twins;
+/** A third origin that must never see a payment. */
+let stranger: Recorder;
+let buyer: Buyer;
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ slotMs: 20, confirmationMs: 0 });
+  stranger = await startRecorder((_request, response) => void response.end('a stranger'));
+  twins = await startTwins(sandbox, (request, response) => {
+    const [, , status, where] = /^\/(paid|free)\/([0-9]+)\/(.+)$/.exec(request.path) ?? [];
+    const target = where === 'stranger' ? `${stranger.url}/there` : where === 'twice' ? '/free/302/once' : '/paid/there?q=1#part';
+    if (status === undefined) response.send(`${request.method} ${request.path}`);
+    else response.status(Number(status)).set('location', target).end('moved');
+  });
+});
+
+beforeEach(async () => {
+  buyer = await newBuyer(sandbox);
+  stranger.seen.splice(0);
+});
+
+afterEach(() => expect(stranger.seen.filter(holdsPayment)).toEqual([]));
+
+afterAll(async () => {
+  await Promise.all([twins.close(), stranger.close()]);
+  await sandbox.close();
+});
+
+async function seller(options: SellerOptions): Promise<Recorder> {
+  const started = await startSeller(sandbox, options);
+  onTestFinished(() => started.close());
+  return started;
+}
+
+describe('a redirect before the payment', () => {
+  it.each(STATUSES)('%d leads to what is paid, on the same origin', async (status) => {
+    const { receipt, outcome } = await expectSame(twins, buyer, (fetch, origin) =>
+      fetch(`${origin}/free/${status}/once`, { headers: { authorization: 'Bearer x' } }),
+    );
+    expect([outcome.path, outcome.redirected]).toEqual(['/paid/there?q=1', true]);
+    expect(receipt.url).toBe(`${twins.paid.url}/paid/there?q=1`);
+    // Only the place that asked for a payment gets one.
+    expect(twins.paid.seen.map((one) => [one.path, paymentOf(one) !== undefined])).toEqual([
+      [`/free/${status}/once`, false],
+      ['/paid/there?q=1', false],
+      ['/paid/there?q=1', true],
+    ]);
+  });
+
+  it('may be the first of several', async () => {
+    const { outcome } = await expectSame(twins, buyer, (fetch, origin) => fetch(`${origin}/free/301/twice`));
+    expect(outcome.path).toBe('/paid/there?q=1');
+  });
+
+  it('is followed for HEAD', () => expectSame(twins, buyer, (fetch, origin) => fetch(`${origin}/free/307/once`, { method: 'HEAD' })));
+
+  it.each(STATUSES)('%d to another origin: that one is paid, and credentials do not follow', async (status) => {
+    const door = await startRecorder((_request, response) => {
+      response.writeHead(status, { location: `${twins.paid.url}/paid/there` }).end();
+    });
+    onTestFinished(() => door.close());
+    const freeDoor = await startRecorder((_request, response) => {
+      response.writeHead(status, { location: `${twins.free.url}/paid/there` }).end();
+    });
+    onTestFinished(() => freeDoor.close());
+    const headers = { authorization: 'Bearer x', cookie: 'a=b', 'proxy-authorization': 'Basic x', 'x-kept': '1' };
+    // Outside a page `type` says only that some redirect left the origin of the first request: it is of no use, and the paid request has none.
+    await expectSame(twins, buyer, (fetch, origin) => fetch(origin === twins.paid.url ? door.url : freeDoor.url, { headers }), {
+      apart: ['type'],
+    });
+    expect(door.seen.some(holdsPayment)).toBe(false);
+    expect(twins.paid.seen.map(({ headers: { authorization, cookie, 'x-kept': kept } }) => [authorization, cookie, kept])).toEqual([
+      [undefined, undefined, '1'],
+      [undefined, undefined, '1'],
+    ]);
+  });
+
+  it.each(STATUSES)('%d of a POST is refused at its end: nobody can tell what would be paid for', async (status) => {
+    const error = await failureOf(buyer.client.fetch(`${twins.paid.url}/free/${status}/once`, { method: 'POST', body: 'x' }));
+    if (!isExactChangeError(error, 'unsupported_offer')) throw error;
+    expect([error.funds, error.moved, error.response?.status]).toEqual(['untouched', [], 402]);
+    expect(twins.paid.seen.slice(-1).some(holdsPayment)).toBe(false);
+    expect(await buyer.spent()).toBe(0n);
+  });
+
+  it('to what costs nothing stays plain fetch’s affair', async () => {
+    const at = `${twins.paid.url}/free/302/stranger`;
+    const plain = await outcomeOf(await fetch(at, { method: 'POST', body: 'x' }));
+    const response = await buyer.client.fetch(at, { method: 'POST', body: 'x' });
+    expect(receiptOf(response)).toBeUndefined();
+    expect(await outcomeOf(response)).toEqual(plain);
+    expect(stranger.seen.map(({ method }) => method)).toEqual(['GET', 'GET']);
+  });
+
+  it('is handed over where the caller follows by hand, and nothing is paid', async () => {
+    const at = `${twins.paid.url}/free/302/once`;
+    const plain = await outcomeOf(await fetch(at, { redirect: 'manual' }));
+    const response = await buyer.client.fetch(at, { redirect: 'manual' });
+    expect([response.status, response.headers.get('location'), receiptOf(response)]).toEqual([302, '/paid/there?q=1#part', undefined]);
+    expect(await outcomeOf(response)).toEqual(plain);
+    expect(await buyer.spent()).toBe(0n);
+  });
+
+  it('is an error where the caller wants none, the same as plain fetch’s', async () => {
+    const at = `${twins.paid.url}/free/302/once`;
+    const plain = (await failureOf(fetch(at, { redirect: 'error' }))) as TypeError;
+    const error = (await failureOf(buyer.client.fetch(at, { redirect: 'error' }))) as TypeError;
+    expect([error.name, error.message, String(error.cause)]).toEqual([plain.name, plain.message, String(plain.cause)]);
+    expect(await buyer.spent()).toBe(0n);
+  });
+
+  it('without an end is the error of plain fetch', async () => {
+    const loop = await startRecorder((_request, response) => response.writeHead(302, { location: '/' }).end());
+    onTestFinished(() => loop.close());
+    const plain = (await failureOf(fetch(loop.url))) as TypeError;
+    const error = (await failureOf(buyer.client.fetch(loop.url))) as TypeError;
+    expect([error.name, error.message, String(error.cause)]).toEqual([plain.name, plain.message, String(plain.cause)]);
+  });
+
+  it.each(['manual', 'error', 'follow'] as const)('none: redirect %s pays as ever', async (redirect) => {
+    await expectSame(twins, buyer, (fetch, origin) => fetch(`${origin}/paid/a`, { redirect }));
+  });
+});
+
+describe('a redirect as the answer to the paid request', () => {
+  const ways: [number, 'once' | 'stranger', RequestRedirect][] = STATUSES.flatMap((status) => [
+    [status, 'once', 'follow'] as [number, 'once', RequestRedirect],
+    [status, 'stranger', 'follow'] as [number, 'stranger', RequestRedirect],
+  ]);
+
+  it.each([...ways, [303, 'stranger', 'manual'] as const, [303, 'stranger', 'error'] as const])(
+    '%d to %s is returned, not followed, with its receipt (redirect: %s)',
+    async (status, where, redirect) => {
+      twins.forget();
+      const settled = nextEvent(buyer.client, 'payment.settled');
+      const plain = await outcomeOf(await fetch(`${twins.free.url}/paid/${status}/${where}`, { redirect: 'manual' }));
+      const response = await buyer.client.fetch(`${twins.paid.url}/paid/${status}/${where}`, { redirect });
+      expect(response.headers.get('location')).toBe(where === 'stranger' ? `${stranger.url}/there` : '/paid/there?q=1#part');
+      expect(await outcomeOf(response)).toEqual(plain);
+      expect((await settled).receipt).toEqual(receiptOf(response));
+      expect([receiptOf(response)?.state, await buyer.spent()]).toEqual(['settled', PRICE]);
+      expect(twins.paid.seen).toHaveLength(2);
+      expect(stranger.seen).toEqual([]);
+    },
+  );
+
+  it.each(STATUSES)('%d to a POST is returned as well', async (status) => {
+    const response = await buyer.client.fetch(`${twins.paid.url}/paid/${status}/stranger`, { method: 'POST', body: 'secret' });
+    expect([response.status, receiptOf(response)?.method, await buyer.spent()]).toEqual([status, 'POST', PRICE]);
+    expect(stranger.seen).toEqual([]);
+  });
+
+  it('of a seller that settles nothing is returned, uncertain', async () => {
+    const { url, seen } = await seller({
+      settles: false,
+      serve: (_request, response) => response.writeHead(307, { location: stranger.url }).end(),
+    });
+    const response = await buyer.client.fetch(url);
+    expect([response.status, receiptOf(response)?.state]).toEqual([307, 'uncertain']);
+    expect([seen.length, stranger.seen.length, await buyer.spent()]).toEqual([2, 0, 0n]);
+  });
+
+  it('can be followed by the caller, without a payment header', async () => {
+    const response = await buyer.client.fetch(`${twins.paid.url}/paid/303/stranger`);
+    const next = await buyer.client.fetch(response.headers.get('location') ?? '');
+    expect(await next.text()).toBe('a stranger');
+    expect(stranger.seen.map(holdsPayment)).toEqual([false]);
+  });
+});
