@@ -3,7 +3,7 @@ import { checkPayment } from '../policy/caps.js';
 import { readOffers, type OfferReading } from '../x402/offers.js';
 import type { Offer, PaymentRequired } from '../x402/types.js';
 import type { Core } from './core.js';
-import { findFunding, shortOf, type Funding } from './funding.js';
+import { broughtBy, findFunding, shortOf, type Funding } from './funding.js';
 import { survey, type Facts } from './survey.js';
 import { valueOf } from './value.js';
 
@@ -87,7 +87,7 @@ export async function choose(
   if (!core.config.autoSwap) for (const one of short) refused.set(one.offer.index, shortOf(one.offer, one.facts));
   else if (short.length === 1 && short[0] !== undefined && !options.quote) return done(short[0], undefined);
   else {
-    const funded: { one: Priced; funding: Funding }[] = [];
+    const funded: Funded[] = [];
     for (const one of short.slice(0, MAX_COMPARED)) {
       const funding = await findFunding(core, one.offer.mint, one.facts, one.offer.amount, options.signal).catch(asRefusal);
       if (isExactChangeError(funding)) refused.set(one.offer.index, funding);
@@ -127,13 +127,23 @@ function byPrice(list: readonly Priced[]): Priced[] {
   return [...list].sort((a, b) => (rank(a) < rank(b) ? -1 : rank(a) > rank(b) ? 1 : a.offer.index - b.offer.index));
 }
 
-/** Swaps out of the same token compare by what they take; others keep the order of their prices. */
-function cheapest<T extends { readonly funding: Funding }>(funded: readonly T[]): T | undefined {
-  return funded.reduce<T | undefined>((best, next) => {
+interface Funded {
+  readonly one: Priced;
+  readonly funding: Funding;
+}
+
+/** Swaps out of the same token compare by what they take for the payment itself; others keep the order of their prices. */
+function cheapest(funded: readonly Funded[]): Funded | undefined {
+  return funded.reduce<Funded | undefined>((best, next) => {
     if (best === undefined) return next;
-    const comparable = best.funding.inputMint === next.funding.inputMint;
-    return comparable && next.funding.maxInAmount < best.funding.maxInAmount ? next : best;
+    return best.funding.inputMint === next.funding.inputMint && costsLess(next, best) ? next : best;
   }, undefined);
+}
+
+/** A swap may bring more than the payment takes, and what is left over is no cost: both are compared at the rate of their swap. */
+function costsLess(a: Funded, b: Funded): boolean {
+  const cost = ({ one, funding }: Funded) => one.offer.amount * funding.maxInAmount;
+  return cost(a) * broughtBy(b.funding) < cost(b) * broughtBy(a.funding);
 }
 
 /** What concerns one offer refuses that offer; what concerns everything (a dead node, say) ends the call. */

@@ -38,9 +38,12 @@ export async function findFunding(
 ): Promise<Funding> {
   const missing = needed - facts.available;
   const holdings = await readHoldings(core, [], signal);
-  if (mint === WSOL_MINT) {
+  if (mint === WSOL_MINT && core.config.swapFrom?.includes(WSOL_MINT) !== false) {
     const native = holdings.lamports - core.wallet.ledger.held(holdings.wallet) - KEEP_LAMPORTS;
-    if (native >= missing) return { inputMint: WSOL_MINT, maxInAmount: missing, wrap: missing };
+    // Wrapping needs no market: without a price there is no float.
+    const float = maxAmount(missing, await floatOf(core, mint, facts.decimals, signal).catch(() => 0n));
+    const wrap = native >= float ? float : missing;
+    if (native >= wrap) return { inputMint: WSOL_MINT, maxInAmount: wrap, wrap };
   }
   const candidates = orderCandidates(holdings, {
     outputMint: mint,
@@ -64,6 +67,11 @@ export async function findFunding(
   }
   // The best candidate's reason says the most, unless it merely holds too little.
   throw reasons.find(({ code }) => code !== 'insufficient_funds') ?? short(mint, needed, facts);
+}
+
+/** Base units of the asked-for mint that it brings at least. */
+export function broughtBy(funding: Funding): bigint {
+  return 'quote' in funding ? BigInt(funding.quote.minOutAmount) : funding.wrap;
 }
 
 /** The refusal of an offer whose token the wallet holds too little of. */

@@ -6,7 +6,7 @@ import { untilAborted } from '../deadline.js';
 import { WSOL_MINT } from '../network.js';
 import type { Choice } from './choose.js';
 import type { Core } from './core.js';
-import { findFunding, shortOf, type Funding } from './funding.js';
+import { broughtBy, findFunding, shortOf, type Funding } from './funding.js';
 import { mintLock, runSwap, runWrap, type Swapped } from './run-swap.js';
 import { knownAvailable, survey, type Facts } from './survey.js';
 
@@ -99,8 +99,7 @@ async function findEnough(core: Core, { offer }: Choice, facts: Facts, needed: b
 
 function reusable(funding: Funding | undefined, missing: bigint): Funding | undefined {
   if (funding === undefined) return undefined;
-  const brings = 'quote' in funding ? BigInt(funding.quote.minOutAmount) : funding.wrap;
-  return brings >= missing ? funding : undefined;
+  return broughtBy(funding) >= missing ? funding : undefined;
 }
 
 function swapInto(

@@ -1,0 +1,74 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { HTTPFacilitatorClient, x402HTTPResourceServer, x402ResourceServer } from '@x402/core/server';
+import { paymentMiddlewareFromHTTPServer } from '@x402/express';
+import { ExactSvmScheme } from '@x402/svm/exact/server';
+import type { MintSymbol, Sandbox } from 'exact-change/sandbox';
+import express from 'express';
+
+const MAINNET = 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp';
+
+export interface Offered {
+  readonly symbol: MintSymbol;
+  /** Base units. */
+  readonly amount: string;
+}
+
+export interface Sale {
+  readonly path: string;
+  readonly paymentHeader: string;
+}
+
+/** Routes of an official seller, by path: what it takes, in its order. Below `/broken` an answer that is paid for, and settled, leaves as 500. */
+export interface Seller {
+  readonly url: string;
+  /** Paid requests that reached their handler. */
+  readonly sales: readonly Sale[];
+  close(): Promise<void>;
+}
+
+/** Starts an Express app with the official middleware, paid to the sandbox's merchant through its facilitator. */
+export async function startSeller(sandbox: Sandbox, routes: Readonly<Record<string, readonly Offered[]>>): Promise<Seller> {
+  const sales: Sale[] = [];
+  const configs = Object.entries(routes).map(([path, accepts]) => [
+    path,
+    { accepts: accepts.map((one) => offer(sandbox, one)), description: path },
+  ]);
+  const server = new x402ResourceServer(new HTTPFacilitatorClient({ url: sandbox.facilitatorUrl })).register(MAINNET, new ExactSvmScheme());
+  const http = new x402HTTPResourceServer(server, Object.fromEntries(configs));
+  await http.initialize();
+  const app = express();
+  app.use('/broken', (request, response, next) => {
+    const end = response.writeHead.bind(response);
+    // The middleware settles what went well, so the failure comes after it has.
+    if (request.header('payment-signature') !== undefined)
+      response.writeHead = ((_status: number, ...rest: []) => end(500, ...rest)) as typeof response.writeHead;
+    next();
+  });
+  app.use(paymentMiddlewareFromHTTPServer(http, undefined, undefined, false));
+  app.use((request, response) => {
+    sales.push({ path: request.path, paymentHeader: request.header('payment-signature') ?? '' });
+    response.json({ ok: true, path: request.path });
+  });
+  const listener = createServer(app);
+  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+  const { port } = listener.address() as AddressInfo; // A bound TCP server's address is never a pipe's name or null.
+  return {
+    url: `http://127.0.0.1:${port}`,
+    sales,
+    close: () =>
+      new Promise((resolve) => {
+        listener.close(() => resolve());
+        listener.closeAllConnections();
+      }),
+  };
+}
+
+function offer(sandbox: Sandbox, { symbol, amount }: Offered) {
+  return {
+    scheme: 'exact',
+    network: MAINNET,
+    payTo: sandbox.merchant,
+    price: { amount, asset: sandbox.mints[symbol].address },
+  } as const;
+}
