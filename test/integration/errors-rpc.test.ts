@@ -1,0 +1,206 @@
+import { createServer, type Server, type Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { receiptOf, type ErrorCode } from 'exact-change';
+import { createSandbox, type NodeControls, type Sandbox } from 'exact-change/sandbox';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { refusal } from '../helpers/untouched.js';
+
+type NodeFault = Parameters<NodeControls['fault']>[1];
+
+let sandbox: Sandbox;
+/** Takes connections and never says a word. */
+let mute: Server;
+const sockets = new Set<Socket>();
+let muteUrl: string;
+let goneUrl: string;
+
+const portOf = (server: Server) => (server.address() as AddressInfo).port; // Bound to TCP, so never a pipe's name or null.
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ confirmationMs: 20 });
+  mute = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined).resume();
+  });
+  const gone = createServer();
+  for (const server of [mute, gone]) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  muteUrl = `http://127.0.0.1:${portOf(mute)}`;
+  goneUrl = `http://127.0.0.1:${portOf(gone)}`;
+  await new Promise((resolve) => gone.close(resolve));
+});
+
+afterEach(async () => {
+  sandbox.controls.node.clearFaults();
+  sandbox.controls.node.webSocket = 'on';
+  sandbox.controls.node.intercept = undefined;
+  await closePayers();
+});
+
+afterAll(async () => {
+  for (const socket of sockets) socket.destroy();
+  await new Promise((resolve) => mute.close(resolve));
+  await sandbox.close();
+});
+
+const usdc = () => `${sandbox.apiUrl}/usdc`;
+
+/** What a call with a swap asks of the node before it signs anything. */
+const METHODS = [
+  'getGenesisHash',
+  'getMultipleAccounts',
+  'getTokenAccountsByOwner',
+  'getLatestBlockhash',
+  'getMinimumBalanceForRentExemption',
+  'simulateTransaction',
+] as const;
+
+const TIMEOUT_MS = 500;
+const KINDS: readonly (readonly [name: string, fault: NodeFault, code: ErrorCode])[] = [
+  ['answers 500', { kind: 'status', status: 500 }, 'rpc_unavailable'],
+  ['answers 503 with HTML', { kind: 'status', status: 503, body: '<html>upstream</html>' }, 'rpc_unavailable'],
+  ['answers 429', { kind: 'rateLimited' }, 'rate_limited'],
+  ['answers 429 with Retry-After', { kind: 'rateLimited', retryAfter: 7 }, 'rate_limited'],
+  ['answers garbage', { kind: 'garbage' }, 'invalid_response'],
+  ['answers nothing', { kind: 'hang' }, 'timeout'],
+  ['cuts the connection', { kind: 'dropBefore' }, 'rpc_unavailable'],
+  ['is behind', { kind: 'error', code: -32016, message: 'Minimum context slot has not been reached' }, 'rpc_unavailable'],
+  ['limits by an error', { kind: 'error', code: -32429, message: 'Too many requests' }, 'rate_limited'],
+  ['does not know the method', { kind: 'error', code: -32601, message: 'Method not found' }, 'rpc_unavailable'],
+];
+
+const swapper = () => payerOn(sandbox, { SOL: '0.05', BONK: '5000000' }, { autoSwap: true, timeouts: { rpc: TIMEOUT_MS } });
+
+describe.each(METHODS)('a node whose %s', (method) => {
+  it.each(KINDS)('%s', async (_, fault, code) => {
+    const payer = await swapper();
+    sandbox.controls.node.fault(method, fault);
+    const error = await refusal(sandbox, payer, code, () => payer.client.fetch(usdc()));
+    expect(error).toMatchObject({ name: 'TransportError', retry: 'fresh' });
+    expect(error.message).toContain(method);
+    expect(error.message).toMatch(/rpcUrl/);
+    expect(error.response?.status).toBe(402);
+    if (code === 'rate_limited') expect(error.details).toEqual({ retryAfterMs: 'retryAfter' in fault ? 7_000 : 1_000 });
+    if (code === 'timeout') expect(error.details).toEqual({ step: method, timeoutMs: TIMEOUT_MS });
+    if (code === 'rpc_unavailable') expect(error.details).toEqual({ method });
+    if (code === 'invalid_response') expect(error.details).toMatchObject({ service: 'rpc' });
+    // What the node says may be anybody's words.
+    if (fault.kind === 'error') expect(error.message).not.toContain(fault.message);
+  });
+
+  it('fails once is asked again', async () => {
+    const payer = await payerOn(sandbox, { SOL: '0.05', BONK: '5000000' }, { autoSwap: true });
+    sandbox.controls.node.fault(method, { kind: 'status', status: 500, times: 1 });
+    expect((await payer.client.fetch(usdc())).status).toBe(200);
+  });
+
+  it('failed works once it is back', async () => {
+    const payer = await swapper();
+    sandbox.controls.node.fault(method, { kind: 'rateLimited', retryAfter: 60 });
+    await refusal(sandbox, payer, 'rate_limited', () => payer.client.fetch(usdc()));
+    sandbox.controls.node.clearFaults();
+    const patient = payer.again({ autoSwap: true });
+    expect((await patient.fetch(usdc())).status).toBe(200);
+    expect((await payer.client.spent())[0]?.used).toBe('0.01');
+  });
+});
+
+describe('no node', () => {
+  const call = (rpcUrl: string | string[]) => payerOn(sandbox, { USDC: '1' }, { rpcUrl, timeouts: { rpc: TIMEOUT_MS } });
+
+  it('refuses connections', async () => {
+    const payer = await call(goneUrl);
+    const error = await refusal(sandbox, payer, 'rpc_unavailable', () => payer.client.fetch(usdc()));
+    expect(error).toMatchObject({ retry: 'fresh', details: { method: 'getGenesisHash' } });
+    expect(error.cause).toBeInstanceOf(Error);
+  });
+
+  it('hangs', async () => {
+    const payer = await call(muteUrl);
+    const error = await refusal(sandbox, payer, 'timeout', () => payer.client.fetch(usdc()));
+    expect(error.details).toEqual({ step: 'getGenesisHash', timeoutMs: TIMEOUT_MS });
+  });
+
+  it('of several answers: each operation says so', async () => {
+    const payer = await call([goneUrl, muteUrl]);
+    const { client } = payer;
+    const { USDC, BONK } = sandbox.mints;
+    for (const work of [
+      () => client.fetch(usdc()),
+      () => client.plan(usdc()),
+      () => client.balance('USDC'),
+      () => client.swap({ inputMint: USDC.address, outputMint: BONK.address, amount: 1_000n }),
+      () => client.warm(),
+    ]) {
+      await refusal(sandbox, payer, 'timeout', work);
+    }
+  });
+
+  it('but one that works: it takes over', async () => {
+    const payer = await call([goneUrl, muteUrl, sandbox.rpcUrl]);
+    expect((await payer.client.fetch(usdc())).status).toBe(200);
+  });
+});
+
+describe('a node that fails where it is not needed', () => {
+  it.each(['getRecentPrioritizationFees', 'getTransaction'] as const)('%s', async (method) => {
+    const payer = await swapper();
+    // The swap's own record only; the facilitator and the aggregator do not ask for it.
+    sandbox.controls.node.fault(method, { kind: 'status', status: 500, times: 30 });
+    const response = await payer.client.fetch(usdc());
+    expect(response.status).toBe(200);
+    const swap = receiptOf(response)?.swap;
+    // More than the price came in: the float, less what was paid at once.
+    expect(await sandbox.balance(payer.address, 'USDC')).toBe(BigInt(swap?.outAmount ?? 0) - 10_000n);
+    const warned = payer.events.some((event) => event.type === 'warning' && event.message.includes(swap?.signature ?? '?'));
+    expect(warned).toBe(method === 'getTransaction');
+  });
+
+  it.each(['silent', 'off'] as const)('its WebSocket is %s', async (mode) => {
+    sandbox.controls.node.webSocket = mode;
+    const payer = await swapper();
+    expect((await payer.client.fetch(usdc())).status).toBe(200);
+  });
+
+  it('its answer to sendTransaction is lost: the swap counts once', async () => {
+    const payer = await swapper();
+    sandbox.controls.node.fault('sendTransaction', { kind: 'dropAfter', times: 1 });
+    expect((await payer.client.fetch(usdc())).status).toBe(200);
+    expect(payer.signed.map(({ kind }) => kind)).toEqual(['swap', 'payment']);
+  });
+});
+
+describe('a swap that was sent', () => {
+  /** Time passes as soon as a swap is signed. */
+  const expireSwaps = ({ client }: Payer) => client.on('swap.signed', () => sandbox.controls.node.warp());
+
+  it.each<[string, NodeFault]>([
+    ['takes and forgets', { kind: 'neverLands' }],
+    ['does not take', { kind: 'status', status: 500 }],
+  ])('to a node that it %s expires, twice, and nothing is gone', async (_, fault) => {
+    const payer = await payerOn(sandbox, { SOL: '0.05', BONK: '5000000' }, { autoSwap: true });
+    expireSwaps(payer);
+    sandbox.controls.node.fault('sendTransaction', fault);
+    const before = [await sandbox.balance(payer.address, 'SOL'), await sandbox.balance(payer.address, 'BONK')];
+    const error = await failureOf(payer.client.fetch(usdc()), 'swap_expired');
+    expect(error).toMatchObject({ name: 'TransactionError', funds: 'untouched', moved: [], retry: 'fresh' });
+    const swaps = payer.events.filter(({ type }) => type === 'swap.signed').map((event) => ('signature' in event ? event.signature : ''));
+    expect(swaps.length).toBe(2);
+    expect(error.details.signature).toBe(swaps[1]);
+    expect([await sandbox.balance(payer.address, 'SOL'), await sandbox.balance(payer.address, 'BONK')]).toEqual(before);
+    expect((await payer.client.spent())[0]?.used).toBe('0');
+    sandbox.controls.node.clearFaults();
+    expect((await payer.again({ autoSwap: true }).fetch(usdc())).status).toBe(200);
+  });
+
+  it('and that nobody can tell about is uncertain', async () => {
+    const payer = await payerOn(sandbox, { SOL: '0.05', BONK: '5000000' }, { autoSwap: true });
+    sandbox.controls.node.fault('getSignatureStatuses', { kind: 'status', status: 500 });
+    payer.client.on('swap.signed', () => void payer.client.close());
+    const error = await failureOf(payer.client.fetch(usdc()), 'swap_uncertain');
+    expect(error).toMatchObject({ name: 'TransactionError', funds: 'uncertain', retry: 'never', moved: [] });
+    expect(error.details.signature).toMatch(/^[1-9A-HJ-NP-Za-km-z]{64,88}$/);
+    expect(error.message).toContain(error.details.lastValidBlockHeight);
+    expect(payer.signed.map(({ kind }) => kind)).toEqual(['swap']);
+  });
+});
