@@ -61,6 +61,8 @@ export function captureCall(fetch: Fetch, input: Input, init: RequestInit | unde
   const signal = (own.signal === undefined && isRequest(input) ? input.signal : own.signal) ?? undefined;
   const headers = new Headers(request.headers);
   const passed = passedOn(request, own);
+  // A runtime keeps more in its Requests than they show, such as the dispatcher of a proxy.
+  const keepsMore = isNative(input);
   const replayable = () => (body === undefined ? Promise.resolve(undefined) : readKept(body, signal));
   return {
     url: request.url,
@@ -74,7 +76,7 @@ export function captureCall(fetch: Fetch, input: Input, init: RequestInit | unde
       const paid = new Headers(headers);
       if (new URL(url).origin !== new URL(request.url).origin) for (const name of CREDENTIAL_HEADERS) paid.delete(name);
       paid.set(header.name, header.value);
-      return fetch(url, {
+      return fetch(keepsMore && url === withoutHash(request.url) ? input : url, {
         ...passed,
         method: request.method,
         headers: paid,
@@ -118,14 +120,21 @@ function takeApart(input: Input, init: RequestInit | undefined, own: RequestInit
 
 /** Throws as fetch would. A request of another implementation of fetch is read by its members. */
 function makeRequest(input: Input, own: RequestInit): Request {
-  // Typed as boolean: to the compiler there is but one class Request.
-  const isNative: boolean = input instanceof Request;
-  if (!isRequest(input) || isNative) return new Request(input, { ...own, signal: null });
+  if (!isRequest(input) || isNative(input)) return new Request(input, { ...own, signal: null });
   return new Request(input.url, { ...readInit(input), ...own, signal: null });
 }
 
-function isRequest(input: Input): input is Request {
+function isRequest(input: unknown): input is Request {
   return typeof input === 'object' && input !== null && 'headers' in input && 'signal' in input;
+}
+
+// Typed as boolean: to the compiler there is but one class Request.
+function isNative(input: Input): boolean {
+  return input instanceof Request;
+}
+
+function withoutHash(url: string): string {
+  return url.replace(/#.*/, '');
 }
 
 function isOneShot(body: BodyInit): boolean {
@@ -150,8 +159,9 @@ const INIT_MEMBERS = [
 ];
 
 /** A plain copy of init, with what a runtime's own fetch takes beyond the standard (dispatcher, next, cf ...). Throws where fetch takes no such init. */
-function readInit(init: RequestInit | Request | undefined): RequestInit {
-  const copy: Record<string, unknown> = { ...init };
+function readInit(init: object | null | undefined): RequestInit {
+  const copy: Record<string, unknown> = {};
+  Object.assign(copy, init);
   if (init === undefined || init === null) return copy;
   for (const name of INIT_MEMBERS) {
     const value: unknown = Reflect.get(init, name);
@@ -206,17 +216,23 @@ function keepStream(stream: ReadableStream<Uint8Array>): KeptBody {
   const read = async (): Promise<Uint8Array<ArrayBuffer> | undefined> => {
     const chunks: Uint8Array[] = [];
     let size = 0;
-    while (!dropped) {
+    for (;;) {
       const { done, value } = await reader.read();
-      if (done) return dropped ? undefined : join(chunks, size);
+      if (done) return join(chunks, size);
       size += value.byteLength;
-      if (size > BODY_LIMIT_BYTES) drop();
-      else chunks.push(value);
+      if (size > BODY_LIMIT_BYTES) {
+        drop();
+        return undefined;
+      }
+      chunks.push(value);
     }
-    return undefined;
   };
-  // A body that breaks off fails the request itself; here it is only not there to be sent again.
-  return { bytes: read().catch(() => undefined), drop };
+  const bytes = read().then(
+    (whole) => (dropped ? undefined : whole),
+    // A body that breaks off fails the request itself; here it is only not there to be sent again.
+    () => undefined,
+  );
+  return { bytes, drop };
 }
 
 /** Firefox shows no `Request.body`; what it takes as a body is in memory already. */
