@@ -122,7 +122,7 @@ async function readBody(response: Response): Promise<Uint8Array<ArrayBuffer>> {
     if (length > MAX_BODY_BYTES) {
       reader.cancel().catch(() => undefined);
       const reason = `the answer is longer than ${MAX_BODY_BYTES} bytes`;
-      throw new TransportError('invalid_response', `Jupiter's answer cannot be used: ${reason}.`, {
+      throw new TransportError('invalid_response', `Jupiter's answer cannot be used: ${reason}. Try again, and check jupiterUrl.`, {
         details: { service: 'jupiter', reason },
       });
     }
@@ -161,15 +161,19 @@ function final(error: unknown, signal: AbortSignal | undefined, { timeoutMs, run
   if (signal?.aborted === true) return signal.reason;
   if (error instanceof ExactChangeError) return error;
   if (error instanceof DeadlineError) {
-    const message = `Jupiter did not answer within ${timeoutMs} ms, ${ATTEMPTS} times.`;
+    const message = `Jupiter did not answer within ${timeoutMs} ms, ${ATTEMPTS} times. Try again, or raise timeouts.jupiter.`;
     return new TransportError('timeout', message, { details: { step: 'jupiter', timeoutMs }, cause: error });
   }
   if (!isHTTPError(error)) {
     const cause = error instanceof LostError ? error.cause : error;
-    return new TransportError('jupiter_unavailable', `Jupiter could not be reached in ${ATTEMPTS} attempts.`, {
-      details: { status: 0 },
-      cause,
-    });
+    return new TransportError(
+      'jupiter_unavailable',
+      `Jupiter could not be reached in ${ATTEMPTS} attempts. Try again, and check jupiterUrl.`,
+      {
+        details: { status: 0 },
+        cause,
+      },
+    );
   }
   const { status, headers } = error.response;
   if (status === 429) {
@@ -177,5 +181,7 @@ function final(error: unknown, signal: AbortSignal | undefined, { timeoutMs, run
     const message = `Jupiter is rate limiting this client. Wait ${retryAfterMs} ms, or set jupiterApiKey.`;
     return new TransportError('rate_limited', message, { details: { retryAfterMs } });
   }
-  return new TransportError('jupiter_unavailable', `Jupiter answered ${status} in ${ATTEMPTS} attempts.`, { details: { status } });
+  return new TransportError('jupiter_unavailable', `Jupiter answered ${status} in ${ATTEMPTS} attempts. Try again later.`, {
+    details: { status },
+  });
 }

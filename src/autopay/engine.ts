@@ -111,9 +111,13 @@ async function pay(core: Core, given: PaymentRequired | Response, { url, signal 
   }
   const at = url ?? terms.url;
   if (at === undefined)
-    throw new ConfigError('invalid_option', 'Option url is missing: the terms do not say where they come from.', {
-      details: { option: 'url' },
-    });
+    throw new ConfigError(
+      'invalid_option',
+      'Option url is missing: the terms do not say where they come from. Give the address that asked for payment.',
+      {
+        details: { option: 'url' },
+      },
+    );
   checkUrl(at);
   const id = newId(core);
   const emit = core.events.emitter(id);

@@ -183,7 +183,7 @@ function u8(value: number): number {
 }
 
 function selfCheckFailed(reason: string): TransactionError {
-  return new TransactionError('self_check_failed', `Nothing was signed: ${reason}.`, { details: { reason } });
+  return new TransactionError('self_check_failed', `Nothing was signed: ${reason}. Report this.`, { details: { reason } });
 }
 
 function key(address: Address): PublicKey {

@@ -130,5 +130,9 @@ function isUint8Array(value: unknown): value is Uint8Array {
 }
 
 function invalidKey(reason: string): ConfigError {
-  return new ConfigError('invalid_key', `The secret key cannot be used: ${reason}.`, { details: { reason } });
+  return new ConfigError(
+    'invalid_key',
+    `The secret key cannot be used: ${reason}. Give base58, a JSON array or bytes, of a 64-byte keypair or its 32-byte seed.`,
+    { details: { reason } },
+  );
 }

@@ -20,7 +20,7 @@ export function isJson(value: unknown): value is Json {
 
 /** What Jupiter sent cannot be used; `reason` is ours. */
 export function invalidAnswer(reason: string, cause?: unknown): TransportError<'invalid_response'> {
-  return new TransportError('invalid_response', `Jupiter's answer cannot be used: ${reason}.`, {
+  return new TransportError('invalid_response', `Jupiter's answer cannot be used: ${reason}. Try again, and check jupiterUrl.`, {
     details: { service: 'jupiter', reason },
     ...(cause === undefined ? {} : { cause }),
   });
@@ -64,9 +64,13 @@ export function readQuote(raw: Json, intent: QuoteIntent, provider: string, quot
     throw invalidAnswer('its slippage is not basis points');
   }
   if (platformFeeOf(raw) !== 0) {
-    throw new QuoteError('quote_mismatch', 'The quote carries a platform fee, which was not asked for.', {
-      details: { reason: 'platform fee' },
-    });
+    throw new QuoteError(
+      'quote_mismatch',
+      'The quote carries a platform fee, which was not asked for. Check jupiterUrl: Jupiter itself adds none.',
+      {
+        details: { reason: 'platform fee' },
+      },
+    );
   }
   return {
     ...{ inputMint, outputMint, swapMode: mode, slippageBps, provider, quotedAt, raw },

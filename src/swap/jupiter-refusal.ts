@@ -39,7 +39,7 @@ export function refusalOf(status: number, body: string, { inputMint, outputMint 
       return new QuoteError('quote_mismatch', 'Jupiter can no longer build this quote. Quote again.', { details: { reason }, untrusted });
     }
   }
-  const message = `Jupiter refused the request with ${status}.`;
+  const message = `Jupiter refused the request with ${status}. Check jupiterUrl; what it said is in untrusted.`;
   return new TransportError('jupiter_unavailable', message, { details: { status }, retry: 'never', untrusted });
 }
 

@@ -40,7 +40,11 @@ export function readOwnAccount(wallet: Address, address: Address, token: TokenFa
 }
 
 function unusable(account: Address, reason: string): FundsError<'account_unusable'> {
-  return new FundsError('account_unusable', `The wallet's token account ${account} cannot take part in a swap: ${reason}.`, {
-    details: { account, reason },
-  });
+  return new FundsError(
+    'account_unusable',
+    `The wallet's token account ${account} cannot take part in a swap: ${reason}. Repair it, or use another token.`,
+    {
+      details: { account, reason },
+    },
+  );
 }

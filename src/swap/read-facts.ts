@@ -44,7 +44,9 @@ function walletLamports(wallet: Address, account: Account | null): bigint {
   if (account === null) return 0n;
   if (account.owner === SYSTEM_PROGRAM && account.data.length === 0) return account.lamports;
   const reason = 'it is not a plain wallet';
-  throw new FundsError('account_unusable', `The wallet ${wallet} cannot sign a swap: ${reason}.`, { details: { account: wallet, reason } });
+  throw new FundsError('account_unusable', `The wallet ${wallet} cannot sign a swap: ${reason}. Use a wallet that is one.`, {
+    details: { account: wallet, reason },
+  });
 }
 
 function readMint(address: Address, account: Account | null): Mint {
@@ -58,7 +60,9 @@ function readMint(address: Address, account: Account | null): Mint {
   }
   const reason = unsupported(mint);
   if (reason === undefined) return mint;
-  throw new FundsError('mint_not_supported', `The token ${address} cannot be swapped: ${reason}.`, { details: { mint: address, reason } });
+  throw new FundsError('mint_not_supported', `The token ${address} cannot be swapped: ${reason}. Use another token.`, {
+    details: { mint: address, reason },
+  });
 }
 
 function unsupported(mint: Mint): string | undefined {

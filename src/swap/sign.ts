@@ -18,7 +18,7 @@ export async function signMessage(
   const signers = messageSigners(message);
   if (signers.length !== 1 || signers[0] !== address) {
     const reason = 'the transaction would need another signature';
-    throw new TransactionError('self_check_failed', `Nothing was signed: ${reason}.`, { details: { reason } });
+    throw new TransactionError('self_check_failed', `Nothing was signed: ${reason}. Report this.`, { details: { reason } });
   }
   let signature: Uint8Array;
   try {
@@ -26,10 +26,18 @@ export async function signMessage(
     signature = await orAborted(signer.signMessage(message.slice(), intent), signal);
   } catch (cause) {
     if (signal?.aborted === true) throw signal.reason;
-    throw new TransactionError('signing_failed', `The signer of ${address} did not sign.`, { details: { address }, cause });
+    throw new TransactionError(
+      'signing_failed',
+      `The signer of ${address} refused or failed to sign the swap. Nothing was sent; see cause.`,
+      { details: { address }, cause },
+    );
   }
   if (!verifySignature(message, signature, address)) {
-    throw new TransactionError('signing_failed', `The signer of ${address} did not sign exactly these bytes.`, { details: { address } });
+    throw new TransactionError(
+      'signing_failed',
+      `The signature of the signer of ${address} does not fit the swap: it may have changed the message. Nothing was sent.`,
+      { details: { address } },
+    );
   }
   const bytes = assembleTransaction(message, new Map([[address, signature]]));
   return { bytes, signature: firstSignature(bytes) };
