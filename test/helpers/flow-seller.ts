@@ -30,12 +30,10 @@ export interface Seller {
 /** Starts an Express app with the official middleware, paid to the sandbox's merchant through its facilitator. */
 export async function startSeller(sandbox: Sandbox, routes: Readonly<Record<string, readonly Offered[]>>): Promise<Seller> {
   const sales: Sale[] = [];
-  const configs = Object.entries(routes).map(([path, accepts]) => [
-    path,
-    { accepts: accepts.map((one) => offer(sandbox, one)), description: path },
-  ]);
+  const config = (accepts: readonly Offered[]) => ({ accepts: accepts.map((one) => offer(sandbox, one)) });
+  const configs = Object.fromEntries(Object.entries(routes).map(([path, accepts]) => [path, config(accepts)] as const));
   const server = new x402ResourceServer(new HTTPFacilitatorClient({ url: sandbox.facilitatorUrl })).register(MAINNET, new ExactSvmScheme());
-  const http = new x402HTTPResourceServer(server, Object.fromEntries(configs));
+  const http = new x402HTTPResourceServer(server, configs);
   await http.initialize();
   const app = express();
   app.use('/broken', (request, response, next) => {

@@ -1,4 +1,5 @@
-import { receiptOf, type Client, type ClientEvent, type ClientOptions, type Receipt } from 'exact-change';
+import { address, createKeyPairFromBytes, getBase58Encoder, signBytes } from '@solana/kit';
+import { receiptOf, type Client, type ClientEvent, type ClientOptions, type Receipt, type Signer, type SigningIntent } from 'exact-change';
 import type { Sandbox, SandboxWallet } from 'exact-change/sandbox';
 import { until } from './chain.js';
 
@@ -39,4 +40,15 @@ export function overheard(sandbox: Sandbox): { readonly endpoint: string; readon
     });
   }
   return seen;
+}
+
+/** A signer that is kit's, and all that it was asked to sign. */
+export async function kitSigner(wallet: SandboxWallet): Promise<{ readonly signer: Signer; readonly signed: readonly SigningIntent[] }> {
+  const { privateKey } = await createKeyPairFromBytes(getBase58Encoder().encode(wallet.secretKey));
+  const signed: SigningIntent[] = [];
+  const signMessage = async (message: Uint8Array, intent: SigningIntent) => {
+    signed.push(intent);
+    return new Uint8Array(await signBytes(privateKey, message));
+  };
+  return { signer: { address: address(wallet.address), signMessage }, signed };
 }

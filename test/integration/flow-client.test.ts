@@ -1,0 +1,409 @@
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { createClient, memoryJournal, receiptOf, type Client, type ClientOptions, type Journal, type Receipt } from 'exact-change';
+import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { startLegacySeller, type LegacySeller } from '../fixtures/legacy/seller.js';
+import { tokenAccount, tokenAmount, until } from '../helpers/chain.js';
+import { decided, kitSigner, onSandbox, recorded } from '../helpers/flow.js';
+
+let sandbox: Sandbox;
+let legacy: LegacySeller;
+let clients: Client[] = [];
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ confirmationMs: 20 });
+  legacy = await startLegacySeller(sandbox, { facilitator: 'current' });
+});
+afterAll(async () => {
+  await legacy.close();
+  await sandbox.close();
+});
+afterEach(async () => {
+  sandbox.controls.aggregator.restore();
+  await Promise.all(clients.map((client) => client.close()));
+  clients = [];
+});
+
+function clientFor(wallet: SandboxWallet, options: ClientOptions = {}): Client {
+  const client = createClient(onSandbox(sandbox, wallet, options));
+  clients.push(client);
+  return client;
+}
+
+const merchantHolds = (symbol: MintSymbol) => tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints[symbol]);
+
+async function collect<T>(list: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const one of list) all.push(one);
+  return all;
+}
+
+// What a node is asked without anything changing.
+const READS = ['getGenesisHash', 'getMultipleAccounts', 'getTokenAccountsByOwner', 'getLatestBlockhash'];
+
+describe('plan', () => {
+  it('says what fetch then does, signs, reserves and sends nothing', async () => {
+    const wallet = await sandbox.createWallet({ SOL: '0.5', BONK: '1000000' });
+    const { signer, signed } = await kitSigner(wallet);
+    const journal = memoryJournal();
+    const client = clientFor(wallet, { walletSecretKey: undefined, signer, journal });
+    const { node, api, facilitator } = sandbox.controls;
+    for (const controls of [node, api, facilitator]) controls.resetCalls();
+    const events = recorded(client);
+
+    const plan = await client.plan(`${sandbox.apiUrl}/pyusd`);
+    expect(plan).toMatchObject({
+      url: `${sandbox.apiUrl}/pyusd`,
+      method: 'GET',
+      status: 402,
+      payment: {
+        x402Version: 2,
+        mint: sandbox.mints.PYUSD.address,
+        amount: '30000',
+        decimals: 6,
+        uiAmount: '0.03',
+        usd: '0.03',
+        payTo: sandbox.merchant,
+        feePayer: sandbox.feePayer,
+        available: '0',
+      },
+      swap: { inputMint: sandbox.mints.SOL.address, outputMint: sandbox.mints.PYUSD.address, platformFeeBps: 0 },
+      refused: [],
+      caps: [{ cap: 'maxPerDay', used: '0', limit: '10' }],
+    });
+    expect(JSON.parse(JSON.stringify(plan))).toEqual(plan);
+    expect(signed).toEqual([]);
+    expect(events).toEqual([]);
+    expect(Object.keys(node.callsByMethod('client')).filter((method) => !READS.includes(method))).toEqual([]);
+    expect([api.calls(), facilitator.calls()]).toEqual([1, 0]);
+    expect(await collect(journal.attempts({}))).toEqual([]);
+    expect(await client.spent()).toEqual([expect.objectContaining({ used: '0' })]);
+
+    const receipt = await decided(await client.fetch(`${sandbox.apiUrl}/pyusd`));
+    const { payment, swap } = plan;
+    expect(receipt.payment).toMatchObject({
+      mint: payment?.mint,
+      amount: payment?.amount,
+      decimals: payment?.decimals,
+      payTo: payment?.payTo,
+    });
+    expect(receipt.cost.usd).toBe(payment?.usd);
+    expect(receipt.swap).toMatchObject({
+      inputMint: swap?.inputMint,
+      outputMint: swap?.outputMint,
+      inAmount: swap?.inAmount,
+      outAmount: swap?.outAmount,
+    });
+    expect(BigInt(receipt.cost.networkFeeLamports)).toBeLessThanOrEqual(BigInt(plan.maxFeeLamports));
+    expect(signed.map(({ kind }) => kind)).toEqual(['swap', 'payment']);
+  });
+
+  it('plans a call that the wallet can pay at once, a POST, a version 1 seller, and one that is free', async () => {
+    const client = clientFor(await sandbox.createWallet({ USDC: '1' }));
+    const held = await client.plan(`${sandbox.apiUrl}/usdc`);
+    expect(held).toMatchObject({ payment: { amount: '10000', available: '1000000' }, maxFeeLamports: '0' });
+    expect(held.swap).toBeUndefined();
+    const body = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"a":1}' };
+    expect(await client.plan(`${sandbox.apiUrl}/echo`, body)).toMatchObject({ method: 'POST', payment: { amount: '10000' } });
+    expect(await client.plan(`${legacy.url}/usdc`)).toMatchObject({ payment: { x402Version: 1, amount: '10000' } });
+    const free = await client.plan(`${sandbox.apiUrl}/free`);
+    expect(free).toMatchObject({ status: 200, refused: [] });
+    expect(free.payment).toBeUndefined();
+  });
+
+  it.each([
+    ['/expensive', { SOL: '0.5' }, 'amount_over_limit'],
+    ['/usdc', { SOL: '0.001' }, 'insufficient_funds'],
+    ['/no-account', { USDC: '1' }, 'payee_account_missing'],
+  ] as const)('throws for %s what fetch throws', async (path, funds, code) => {
+    const client = clientFor(await sandbox.createWallet(funds));
+    await expect(client.plan(sandbox.apiUrl + path)).rejects.toMatchObject({ code, funds: 'untouched', moved: [] });
+    await expect(client.fetch(sandbox.apiUrl + path)).rejects.toMatchObject({ code, funds: 'untouched', moved: [] });
+  });
+
+  it('takes nothing from the budget that it shows', async () => {
+    const client = clientFor(await sandbox.createWallet({ USDC: '1' }), { policy: { maxPerDay: '0.01' } });
+    for (let times = 0; times < 3; times += 1)
+      expect((await client.plan(`${sandbox.apiUrl}/usdc`)).caps).toEqual([expect.objectContaining({ limit: '0.01', used: '0' })]);
+    expect((await client.fetch(`${sandbox.apiUrl}/usdc`)).status).toBe(200);
+    expect(await client.spent()).toEqual([expect.objectContaining({ limit: '0.01', used: '0.01' })]);
+  });
+});
+
+describe('pay', () => {
+  it.each([
+    ['version 2', () => `${sandbox.apiUrl}/usdc`, 'PAYMENT-SIGNATURE'],
+    ['version 1', () => `${legacy.url}/usdc`, 'X-PAYMENT'],
+  ])('makes a header that the official server of %s takes, after a swap', async (_, url, name) => {
+    const client = clientFor(await sandbox.createWallet({ SOL: '0.5' }));
+    const unpaid = await fetch(url());
+    const before = await merchantHolds('USDC');
+    const { header, receipt } = await client.pay(unpaid);
+    expect(header.name).toBe(name);
+    expect(receipt).toMatchObject({ state: 'uncertain', url: url(), payment: { amount: '10000', payTo: sandbox.merchant } });
+    expect(unpaid.bodyUsed).toBe(false);
+    const paid = await fetch(url(), { headers: { [header.name]: header.value } });
+    expect(paid.status).toBe(200);
+    const settled = await until('its receipt is settled', async () => (await collect(client.receipts({ state: 'settled' })))[0]);
+    expect(settled.payment.payerSignature).toBe(receipt.payment.payerSignature);
+    expect((await merchantHolds('USDC')) - before).toBe(10_000n);
+    expect(await client.spent()).toEqual([expect.objectContaining({ used: '0.01' })]);
+  });
+
+  it('takes terms that were parsed before, and says where they are from if they do not', async () => {
+    const client = clientFor(await sandbox.createWallet({ USDC: '1' }));
+    const terms = await client.parse(await fetch(`${sandbox.apiUrl}/usdc`));
+    if (terms === undefined) throw new Error('No terms were found.');
+    const { header } = await client.pay(terms);
+    expect((await fetch(`${sandbox.apiUrl}/usdc`, { headers: { [header.name]: header.value } })).status).toBe(200);
+    const { url: _url, ...placeless } = terms;
+    await expect(client.pay(placeless)).rejects.toMatchObject({ code: 'invalid_option', details: { option: 'url' } });
+    const again = await client.pay(placeless, { url: `${sandbox.apiUrl}/usdc` });
+    expect(again.header.value).not.toBe(header.value);
+  });
+
+  it('refuses an answer that asks for no payment', async () => {
+    const client = clientFor(await sandbox.createWallet({ USDC: '1' }));
+    await expect(client.pay(await fetch(`${sandbox.apiUrl}/free`))).rejects.toMatchObject({
+      code: 'malformed_payment_required',
+      funds: 'untouched',
+    });
+  });
+});
+
+describe('parse', () => {
+  it('reads the terms and leaves the response as it is', async () => {
+    const client = clientFor(await sandbox.createWallet());
+    const unpaid = await fetch(`${sandbox.apiUrl}/any`);
+    const terms = await client.parse(unpaid);
+    expect(terms).toMatchObject({ x402Version: 2, url: `${sandbox.apiUrl}/any` });
+    expect(terms?.accepts.map((one) => one['asset'])).toEqual(
+      ['PYUSD', 'USDT', 'USDC', 'BONK'].map((symbol) => sandbox.mints[symbol as MintSymbol].address),
+    );
+    expect(unpaid.bodyUsed).toBe(false);
+    expect(await unpaid.json()).toEqual({});
+    expect(await client.parse(await fetch(`${legacy.url}/usdc`))).toMatchObject({ x402Version: 1 });
+    expect(await client.parse(await fetch(`${sandbox.apiUrl}/free`))).toBeUndefined();
+  });
+});
+
+describe('balance', () => {
+  it('lists all that the wallet holds', async () => {
+    const wallet = await sandbox.createWallet({ SOL: '0.25', USDC: '1.5', PYUSD: '2', BONK: '10.00001' });
+    const all = await clientFor(wallet).balance();
+    const { SOL, USDC, PYUSD, BONK } = sandbox.mints;
+    expect(all[0]).toMatchObject({ mint: SOL.address, amount: '250000000', decimals: 9, uiAmount: '0.25', tokenAccount: wallet.address });
+    expect(new Map(all.slice(1).map(({ mint, amount, uiAmount, tokenProgram }) => [mint, [amount, uiAmount, tokenProgram]]))).toEqual(
+      new Map([
+        [USDC.address, ['1500000', '1.5', USDC.tokenProgram]],
+        [PYUSD.address, ['2000000', '2', PYUSD.tokenProgram]],
+        [BONK.address, ['1000001', '10.00001', BONK.tokenProgram]],
+      ]),
+    );
+    for (const { mint, tokenAccount: account } of all.slice(1)) {
+      const known = Object.values(sandbox.mints).find(({ address }) => address === mint);
+      expect(account).toBe(known && (await tokenAccount(wallet.address, known)));
+    }
+  });
+
+  it('answers for mints by symbol and address, in the order asked, held or not', async () => {
+    const wallet = await sandbox.createWallet({ USDC: '1' });
+    const client = clientFor(wallet);
+    const { SOL, USDC, PYUSD, BONK } = sandbox.mints;
+    expect((await client.balance('USDC')).map(({ amount }) => amount)).toEqual(['1000000']);
+    const several = await client.balance([BONK.address, 'PYUSD', 'SOL', USDC.address]);
+    expect(several.map(({ mint, amount, decimals }) => [mint, amount, decimals])).toEqual([
+      [BONK.address, '0', 5],
+      [PYUSD.address, '0', 6],
+      [SOL.address, '0', 9],
+      [USDC.address, '1000000', 6],
+    ]);
+  });
+
+  it('refuses a mint that is not there, and what is no mint', async () => {
+    const wallet = await sandbox.createWallet({ USDC: '1' });
+    const client = clientFor(wallet);
+    await expect(client.balance(['USDC', wallet.address])).rejects.toMatchObject({
+      code: 'unknown_mint',
+      details: { mint: wallet.address },
+    });
+    await expect(client.balance('DOGE')).rejects.toMatchObject({ code: 'invalid_option' });
+  });
+});
+
+describe('receipts and spent', () => {
+  it('list what was paid, by state, and what it was worth', async () => {
+    const wallet = await sandbox.createWallet({ USDC: '1', USDT: '1' });
+    const host = new URL(sandbox.apiUrl).host;
+    const client = clientFor(wallet, { policy: { maxPerHost: { [host]: '0.50', 'api.example.com': '1' } } });
+    const settled = await decided(await client.fetch(`${sandbox.apiUrl}/usdc`));
+    await decided(await client.fetch(`${sandbox.apiUrl}/usdt`));
+    // Its handler fails, so the facilitator is never asked to settle, and its time runs out.
+    const failed = await client.fetch(`${sandbox.apiUrl}/fails`);
+    expect(failed.status).toBe(500);
+    expect(await client.spent()).toEqual([
+      { cap: 'maxPerDay', limit: '10', used: '0.04', unit: 'USD', windowMs: 86_400_000 },
+      { cap: 'maxPerHost', host, limit: '0.5', used: '0.04', unit: 'USD', windowMs: 86_400_000 },
+      { cap: 'maxPerHost', host: 'api.example.com', limit: '1', used: '0', unit: 'USD', windowMs: 86_400_000 },
+    ]);
+    sandbox.controls.node.warp();
+    const unsettled = await decided(failed);
+    expect(unsettled.state).toBe('unsettled');
+    expect(unsettled.payment.signature).toBeUndefined();
+
+    const all = await collect(client.receipts());
+    expect(all.map(({ url, state }) => [new URL(url).pathname, state])).toEqual([
+      ['/usdc', 'settled'],
+      ['/usdt', 'settled'],
+      ['/fails', 'unsettled'],
+    ]);
+    expect(all[0]).toEqual(settled);
+    expect(await collect(client.receipts({ state: 'unsettled' }))).toEqual([unsettled]);
+    expect(await collect(client.receipts({ state: 'uncertain' }))).toEqual([]);
+    expect(JSON.parse(JSON.stringify(all))).toEqual(all);
+    // What can never land is not spent.
+    expect((await client.spent()).map(({ used }) => used)).toEqual(['0.03', '0.03', '0']);
+    expect(await sandbox.balance(wallet.address, 'USDC')).toBe(990_000n);
+  });
+});
+
+describe('events', () => {
+  it('tell every step of a call that swaps, in order, under one id', async () => {
+    const client = clientFor(await sandbox.createWallet({ SOL: '0.5' }));
+    const events = recorded(client);
+    const only: string[] = [];
+    const stop = client.on('swap.confirmed', ({ signature }) => only.push(signature));
+    client.on('payment.sent', () => {
+      throw new Error('a listener of the caller that fails');
+    });
+    const response = await client.fetch(`${sandbox.apiUrl}/usdc`);
+    const receipt = await decided(response);
+    expect(events.map(({ type }) => type)).toEqual([
+      'payment.required',
+      'payment.chosen',
+      'balance.checked',
+      'swap.quoted',
+      'swap.signed',
+      'swap.confirmed',
+      'payment.signed',
+      'payment.sent',
+      'payment.answered',
+      'payment.settled',
+    ]);
+    expect(new Set(events.map(({ id }) => id))).toEqual(new Set([receipt.id]));
+    expect(events.map(({ at }) => at)).toEqual([...events.map(({ at }) => at)].sort((a, b) => a - b));
+    expect(JSON.parse(JSON.stringify(events))).toEqual(events);
+    expect(events[2]).toMatchObject({ mint: sandbox.mints.USDC.address, available: '0', required: '10000', missing: '10000' });
+    expect(events[5]).toMatchObject({ ...omitProvider(receipt.swap), feeLamports: receipt.cost.networkFeeLamports });
+    expect(events[9]).toMatchObject({ receipt });
+    expect(only).toEqual([receipt.swap?.signature]);
+
+    stop();
+    await decided(await client.fetch(`${sandbox.apiUrl}/usdc`));
+    expect(events.slice(10).map(({ type }) => type)).toEqual([
+      'payment.required',
+      'payment.chosen',
+      'balance.checked',
+      'payment.signed',
+      'payment.sent',
+      'payment.answered',
+      'payment.settled',
+    ]);
+    expect(new Set(events.map(({ id }) => id)).size).toBe(2);
+  });
+
+  it('tell why a call was not paid', async () => {
+    const client = clientFor(await sandbox.createWallet({ SOL: '0.5' }));
+    const events = recorded(client);
+    await expect(client.fetch(`${sandbox.apiUrl}/expensive`)).rejects.toMatchObject({ code: 'amount_over_limit' });
+    expect(events.map(({ type }) => type)).toEqual(['payment.required', 'payment.failed']);
+    expect(events[1]).toMatchObject({ code: 'amount_over_limit', funds: 'untouched' });
+  });
+});
+
+function omitProvider(swap: Receipt['swap']): object {
+  const { provider: _provider, ...rest } = swap ?? { provider: '' };
+  return rest;
+}
+
+describe('the journal', () => {
+  it('has an attempt reserved before anything is signed, signed before it leaves, and settled by the chain', async () => {
+    const wallet = await sandbox.createWallet({ SOL: '0.5' });
+    const { signer, signed } = await kitSigner(wallet);
+    const inner = memoryJournal();
+    const steps: string[] = [];
+    const served = () => sandbox.controls.api.served.length;
+    const before = served();
+    const journal: Journal = {
+      ...inner,
+      reserve: (attempt, caps) => {
+        steps.push(`reserve ${attempt.state}, ${signed.length} signed`);
+        return inner.reserve(attempt, caps);
+      },
+      put: (attempt) => {
+        const parts = [attempt.swap === undefined ? '' : 'swap', attempt.payment === undefined ? '' : 'payment'].filter(
+          (part) => part !== '',
+        );
+        steps.push(
+          `put ${attempt.state} with ${parts.join(' and ')}, ${signed.length} signed, ${served() - before} served, delivered ${attempt.delivered}`,
+        );
+        return inner.put(attempt);
+      },
+    };
+    const client = clientFor(wallet, { walletSecretKey: undefined, signer, journal });
+    const receipt = await decided(await client.fetch(`${sandbox.apiUrl}/usdc`));
+    expect(steps).toEqual([
+      'reserve reserved, 0 signed',
+      'put reserved with swap, 1 signed, 0 served, delivered false',
+      'put signed with swap and payment, 2 signed, 0 served, delivered false',
+      'put signed with swap and payment, 2 signed, 1 served, delivered true',
+      'put settled with swap and payment, 2 signed, 1 served, delivered true',
+    ]);
+    const [attempt, ...others] = await collect(inner.attempts({ wallet: wallet.address }));
+    expect(others).toEqual([]);
+    expect(attempt).toMatchObject({
+      id: receipt.id,
+      state: 'settled',
+      microUsd: '10000',
+      receipt,
+      swap: { signature: receipt.swap?.signature },
+    });
+    expect(JSON.parse(JSON.stringify(attempt))).toEqual(attempt);
+  });
+
+  it('keeps nothing of a call that failed before a payment was signed', async () => {
+    const journal = memoryJournal();
+    const client = clientFor(await sandbox.createWallet({ SOL: '0.001' }), { journal });
+    await expect(client.fetch(`${sandbox.apiUrl}/usdc`)).rejects.toMatchObject({ code: 'insufficient_funds' });
+    expect(await collect(journal.attempts({}))).toEqual([]);
+    expect(await client.spent()).toEqual([expect.objectContaining({ used: '0' })]);
+  });
+});
+
+describe('close', () => {
+  it('refuses what comes later, and can be called twice', async () => {
+    const client = clientFor(await sandbox.createWallet({ USDC: '1' }));
+    await decided(await client.fetch(`${sandbox.apiUrl}/usdc`));
+    await client.close();
+    await client.close();
+    await expect(client.fetch(`${sandbox.apiUrl}/usdc`)).rejects.toMatchObject({ code: 'client_closed', funds: 'untouched' });
+    await expect(client.balance()).rejects.toMatchObject({ code: 'client_closed' });
+    expect((await client.fetch(`${sandbox.apiUrl}/free`)).status).toBe(200);
+  });
+
+  it('lets the process end by itself while a payment is still open', async () => {
+    const wallet = await sandbox.createWallet({ SOL: '0.5' });
+    const child = spawn(process.execPath, ['--import', 'tsx', fileURLToPath(new URL('./flow-close.child.ts', import.meta.url))], {
+      env: { ...process.env, SECRET: wallet.secretKey, RPC: sandbox.rpcUrl, JUPITER: sandbox.jupiterUrl, API: sandbox.apiUrl },
+    });
+    let out = '';
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (data: Buffer) => (out += data.toString()));
+    const code = await new Promise((resolve) => child.on('close', resolve));
+    expect([code, out]).toEqual([0, '500 uncertain']);
+  });
+});
+
+it('ties no receipt to an answer of another fetch', async () => {
+  expect(receiptOf(await fetch(`${sandbox.apiUrl}/usdc`))).toBeUndefined();
+});
