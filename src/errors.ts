@@ -172,13 +172,15 @@ export class ExactChangeError<C extends ErrorCode = ErrorCode> extends Error {
 
   constructor(code: C, message: string, init: ErrorInit<C>) {
     super(message, 'cause' in init ? { cause: init.cause } : undefined);
+    // A newer copy of the package has codes that this one does not know.
+    const [group, retry] = isErrorCode(code) ? CODES[code] : (['ExactChange', 'never'] as const);
     // Not `new.target.name`: minifiers rename classes.
-    this.name = `${CODES[code][0]}Error`;
+    this.name = `${group}Error`;
     this.code = code;
     this.details = Object.freeze(init.details);
     this.funds = init.funds ?? 'untouched';
     this.moved = Object.freeze([...(init.moved ?? [])]);
-    this.retry = init.retry ?? CODES[code][1];
+    this.retry = init.retry ?? retry;
     this.untrusted = init.untrusted === undefined ? undefined : cleanUntrusted(init.untrusted);
     // A Response carries headers and bodies of the seller: reachable, but never serialised or inspected.
     if (init.response !== undefined) Object.defineProperty(this, 'response', { value: init.response, enumerable: false });
@@ -238,13 +240,15 @@ export function amendError(
   { moved = [], response }: { readonly moved?: readonly Moved[]; readonly response?: Response },
 ): ExactChangeError {
   const all = [...moved.filter((one) => !error.moved.some((known) => known.signature === one.signature)), ...error.moved];
-  const landed: Funds = all.some((one) => one.kind === 'payment') ? 'spent' : all.length > 0 ? 'swapped' : 'untouched';
+  const landed: Funds = all.some((one) => one.kind === 'payment') ? 'spent' : all.length > 0 ? 'swapped' : error.funds;
+  // What landed is known; what may still land outweighs it.
+  const open = error.funds === 'uncertain' || error.funds === 'spent';
   const seen = error.response ?? response;
   const { code, details, retry, cause, untrusted } = error;
   // A copy, because one failure may be shared by calls of which only some have moved anything.
   const copy = new ExactChangeError(code, error.message, {
     details,
-    funds: error.funds === 'untouched' ? landed : error.funds,
+    funds: open ? error.funds : landed,
     moved: all,
     retry,
     ...(cause === undefined ? {} : { cause }),
@@ -252,22 +256,25 @@ export function amendError(
     ...(seen === undefined ? {} : { response: seen }),
   });
   if (error.stack !== undefined) copy.stack = error.stack;
-  Object.setPrototypeOf(copy, Object.getPrototypeOf(error));
+  copy.name = error.name;
+  Object.setPrototypeOf(copy, Reflect.getPrototypeOf(error));
   return copy;
 }
 
 const UNTRUSTED_LIMIT = 200;
-// C0 and C1 controls, zero-width and bidirectional marks: nothing a log, a terminal or a language model should act on.
-// eslint-disable-next-line no-control-regex
-const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff0-\uffff]/g;
+// Control characters, what directs text or does not show (tags and variation selectors can carry whole hidden sentences), line and
+// paragraph separators, private characters, half surrogates: nothing a log, a terminal or a language model should act on.
+const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}\ufff0-\uffff]/gu;
 
-/** Text from a seller or a service, made fit to show: no control or direction characters, at most 200 characters. */
+/** Text from a seller or a service, made fit to show: no control, direction or hidden characters, at most 200 characters. */
 export function cleanText(text: string): string {
-  return text
+  const clean = text
     .slice(0, 4 * UNTRUSTED_LIMIT)
     .replace(UNSAFE, ' ')
     .trim()
     .slice(0, UNTRUSTED_LIMIT);
+  // The cut may have halved a character.
+  return clean.replace(UNSAFE, '').trim();
 }
 
 function cleanUntrusted(untrusted: Readonly<Record<string, string>>): Readonly<Record<string, string>> {

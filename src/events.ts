@@ -73,11 +73,13 @@ export interface Events {
 /** A registry of listeners. A listener that throws is a listener's problem: it must not stop a payment half way. */
 export function createEvents(now: () => number): Events {
   // Each set holds listeners of its own event type only; a Map cannot say so, hence the two casts below.
-  const listeners = new Map<string, Set<(event: never) => void>>();
+  const listeners = new Map<string, Set<(event: never) => unknown>>();
   const call = (type: string, event: object) => {
     for (const listener of [...(listeners.get(type) ?? [])]) {
       try {
-        listener(event as never);
+        const result = listener(event as never);
+        // An async listener that fails would otherwise end the process, half way too.
+        if (isPromise(result)) result.then(undefined, () => undefined);
       } catch {
         continue;
       }
@@ -96,4 +98,8 @@ export function createEvents(now: () => number): Events {
       call('*', event);
     },
   };
+}
+
+function isPromise(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }
