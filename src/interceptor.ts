@@ -76,5 +76,9 @@ export abstract class Interceptor {
 }
 
 function belowOf(fetch: Fetch): Fetch | undefined {
-  return WRAPPED in fetch && typeof fetch[WRAPPED] === 'function' ? fetch[WRAPPED]() : undefined;
+  return isWrapper(fetch) ? fetch[WRAPPED]() : undefined;
+}
+
+function isWrapper(fetch: Fetch): fetch is Wrapper {
+  return WRAPPED in fetch && typeof fetch[WRAPPED] === 'function';
 }

@@ -3,7 +3,7 @@ import { ed25519 } from '@noble/curves/ed25519';
 import { base58, base64, hex } from '@scure/base';
 import { describe, expect, it } from 'vitest';
 import { parseLocalOptions, parseOptions, type ClientOptions, type LocalOptions } from '../../src/config.js';
-import { ConfigError, isExactChangeError } from '../../src/errors.js';
+import { ConfigError, isExactChangeError, type ExactChangeError } from '../../src/errors.js';
 import { memoryJournal } from '../../src/journal/memory.js';
 import { pinnedMint, SOLANA_DEVNET, SOLANA_MAINNET } from '../../src/network.js';
 
@@ -14,7 +14,7 @@ const address = base58.encode(publicKey);
 const walletSecretKey = base58.encode(keypair);
 const usdc = pinnedMint(SOLANA_MAINNET, 'USDC')?.mint;
 
-function refusal(make: () => unknown): ConfigError {
+function refusal(make: () => unknown): ExactChangeError {
   try {
     make();
   } catch (error) {
@@ -278,7 +278,7 @@ describe('a wallet key of a wrong form', () => {
     ['an array with text', [...seed.subarray(1), '1']],
     ['an array with a hole', Object.assign([...seed], { length: 33 })],
     ['a JSON array cut off', JSON.stringify([...keypair]).slice(0, -4)],
-    ['a JSON object', JSON.stringify({ ...keypair })],
+    ['a JSON object', JSON.stringify(Object.fromEntries(keypair.entries()))],
     ['a JSON array with other halves', JSON.stringify([...seed, ...seed])],
     ['bytes with other halves', Uint8Array.of(...seed, ...seed)],
     ['63 bytes', keypair.subarray(1)],

@@ -191,7 +191,7 @@ describe('a fetch among the options', () => {
     const logged: string[] = [];
     const interceptor = new Stub({
       fetch: (input, init) => {
-        logged.push(String(input));
+        if (typeof input === 'string') logged.push(input);
         return fetch(input, init);
       },
     });
