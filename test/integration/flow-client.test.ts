@@ -346,7 +346,7 @@ describe('the journal', () => {
           (part) => part !== '',
         );
         steps.push(
-          `put ${attempt.state} with ${parts.join(' and ')}, ${signed.length} signed, ${served() - before} served, delivered ${attempt.delivered}`,
+          `put ${attempt.state} with ${parts.join(' and ')}, ${signed.length} signed, ${served() - before} served, delivered ${String(attempt.delivered)}`,
         );
         return inner.put(attempt);
       },

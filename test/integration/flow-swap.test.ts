@@ -1,0 +1,221 @@
+import { createClient, type Client, type ClientOptions, type SwapResult } from 'exact-change';
+import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { POOL_AUTHORITY } from '../../adapters/sandbox/venue/venue.mjs';
+import { landed, rpc, tokenAccount, tokenAmount } from '../helpers/chain.js';
+import { decided, onSandbox, recorded } from '../helpers/flow.js';
+
+let sandbox: Sandbox;
+let clients: Client[] = [];
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ confirmationMs: 20 });
+});
+afterAll(() => sandbox.close());
+beforeEach(() => sandbox.controls.aggregator.resetCalls());
+afterEach(async () => {
+  sandbox.controls.aggregator.restore();
+  await Promise.all(clients.map((client) => client.close()));
+  clients = [];
+});
+
+function clientFor(wallet: SandboxWallet, options: ClientOptions = {}): Client {
+  const client = createClient(onSandbox(sandbox, wallet, options));
+  clients.push(client);
+  return client;
+}
+
+const exists = async (account: string) =>
+  (await rpc<{ value: unknown }>(sandbox.rpcUrl, 'getAccountInfo', [account, { encoding: 'base64', commitment: 'confirmed' }])).value !==
+  null;
+const lamportsOf = async (owner: string) =>
+  BigInt((await rpc<{ value: number }>(sandbox.rpcUrl, 'getBalance', [owner, { commitment: 'confirmed' }])).value);
+
+/** The result says what the chain shows: on the venue's side, on the wallet's, and in the fee. */
+async function expectOnChain(result: SwapResult, wallet: SandboxWallet, from: MintSymbol, into: MintSymbol, before: bigint): Promise<void> {
+  const [input, output] = [sandbox.mints[from], sandbox.mints[into]];
+  const [inAmount, outAmount] = [BigInt(result.inAmount), BigInt(result.outAmount)];
+  const transaction = await landed(sandbox.rpcUrl, result.signature);
+  expect([transaction.error, transaction.signatures]).toEqual([null, [result.signature]]);
+  expect([result.inputMint, result.outputMint, BigInt(result.feeLamports)]).toEqual([input.address, output.address, transaction.fee]);
+  const of = (owner: string) => new Map(transaction.tokens.filter((one) => one.owner === owner).map(({ mint, change }) => [mint, change]));
+  expect(of(POOL_AUTHORITY)).toEqual(
+    new Map([
+      [input.address, inAmount],
+      [output.address, -outAmount],
+    ] as const),
+  );
+  const own = new Map<string, bigint>([
+    [input.address, -inAmount],
+    [output.address, outAmount],
+  ] as const);
+  // SOL goes out of and comes into the wallet itself; the account that wraps it does not outlive the swap.
+  own.delete(sandbox.mints.SOL.address);
+  expect(of(wallet.address)).toEqual(own);
+  const rent = [...transaction.lamports].filter(
+    ([account]) => account !== wallet.address && transaction.tokens.some((one) => one.account === account && one.owner === wallet.address),
+  );
+  const native = (into === 'SOL' ? outAmount : 0n) - (from === 'SOL' ? inAmount : 0n);
+  expect((await lamportsOf(wallet.address)) - before).toBe(
+    native - transaction.fee - rent.reduce((sum, [, lamports]) => sum + lamports, 0n),
+  );
+}
+
+const SWAPS: readonly (readonly [MintSymbol, MintSymbol, string, bigint, bigint])[] = [
+  // From, into, funds, input for ExactIn, output for ExactOut.
+  ['SOL', 'USDC', '0.5', 10_000_000n, 1_000_000n],
+  ['USDC', 'SOL', '5', 1_000_000n, 5_000_000n],
+  ['SOL', 'PYUSD', '0.5', 10_000_000n, 1_000_000n],
+  ['PYUSD', 'SOL', '5', 1_000_000n, 5_000_000n],
+  ['BONK', 'PYUSD', '1000000', 10_000_000_000n, 1_000_000n],
+  ['PYUSD', 'BONK', '5', 1_000_000n, 3_000_000_000n],
+  ['USDT', 'USDC', '5', 1_000_000n, 1_000_000n],
+];
+
+describe('swap', () => {
+  describe.each(SWAPS)('%s into %s', (from, into, funds, inAmount, outAmount) => {
+    it.each(['ExactIn', 'ExactOut'] as const)('%s, into a wallet without an account for it', async (swapMode) => {
+      const wallet = await sandbox.createWallet({ SOL: '0.05', ...{ [from]: funds } });
+      const account = await tokenAccount(wallet.address, sandbox.mints[into]);
+      expect(await exists(account)).toBe(false);
+      const client = clientFor(wallet);
+      const before = await lamportsOf(wallet.address);
+      const amount = swapMode === 'ExactIn' ? inAmount : outAmount;
+      const request = { inputMint: sandbox.mints[from].address, outputMint: sandbox.mints[into].address, amount, swapMode };
+      const quote = await client.quote(request);
+      const result = await client.swap(request);
+      await expectOnChain(result, wallet, from, into, before);
+      expect(BigInt(swapMode === 'ExactIn' ? result.inAmount : result.outAmount)).toBe(amount);
+      expect([result.inAmount, result.outAmount]).toEqual([quote.inAmount, quote.outAmount]);
+      expect(await exists(account)).toBe(into !== 'SOL');
+      expect(await exists(await tokenAccount(wallet.address, sandbox.mints.SOL))).toBe(false);
+      expect(JSON.parse(JSON.stringify(result))).toEqual(result);
+    });
+  });
+
+  it('takes symbols and text, and goes on where an account exists', async () => {
+    const wallet = await sandbox.createWallet({ SOL: '0.05', USDC: '2', USDT: '1' });
+    const before = await lamportsOf(wallet.address);
+    const result = await clientFor(wallet).swap({ inputMint: 'USDC', outputMint: 'USDT', amount: '500000' });
+    await expectOnChain(result, wallet, 'USDC', 'USDT', before);
+    expect(await tokenAmount(sandbox.rpcUrl, wallet.address, sandbox.mints.USDT)).toBe(1_000_000n + BigInt(result.outAmount));
+    expect(BigInt(result.feeLamports)).toBe(before - (await lamportsOf(wallet.address)));
+  });
+
+  it('counts against no cap, and needs no autoSwap', async () => {
+    const wallet = await sandbox.createWallet({ SOL: '0.05', USDC: '5' });
+    const client = clientFor(wallet, { autoSwap: false, policy: { maxPerPayment: '0.01', maxPerDay: '0.01' } });
+    const events = recorded(client);
+    await client.swap({ inputMint: 'USDC', outputMint: 'USDT', amount: 3_000_000n });
+    expect(await client.spent()).toEqual([expect.objectContaining({ used: '0' })]);
+    expect(events.map(({ type }) => type)).toEqual(['swap.quoted', 'swap.signed', 'swap.confirmed']);
+  });
+
+  it('leaves what it brought for the next payment, without a read', async () => {
+    const wallet = await sandbox.createWallet({ SOL: '0.05', BONK: '1000000' });
+    const client = clientFor(wallet, { autoSwap: false });
+    await client.swap({ inputMint: 'SOL', outputMint: 'USDC', amount: 100_000n, swapMode: 'ExactOut' });
+    expect((await decided(await client.fetch(`${sandbox.apiUrl}/usdc`))).state).toBe('settled');
+  });
+
+  it('sends two swaps of one wallet one after the other', async () => {
+    const wallet = await sandbox.createWallet({ SOL: '0.05', USDC: '5' });
+    const client = clientFor(wallet);
+    const results = await Promise.all([
+      client.swap({ inputMint: 'USDC', outputMint: 'USDT', amount: 1_000_000n }),
+      client.swap({ inputMint: 'USDC', outputMint: 'PYUSD', amount: 1_000_000n }),
+    ]);
+    for (const { signature } of results) expect((await landed(sandbox.rpcUrl, signature)).error).toBeNull();
+    expect(await tokenAmount(sandbox.rpcUrl, wallet.address, sandbox.mints.USDC)).toBe(3_000_000n);
+  });
+});
+
+describe('quote', () => {
+  it('gives a price and its bounds in both modes', async () => {
+    const client = clientFor(await sandbox.createWallet());
+    const exactIn = await client.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: 10_000_000n, slippageBps: 30 });
+    expect(exactIn).toMatchObject({
+      swapMode: 'ExactIn',
+      inAmount: '10000000',
+      maxInAmount: '10000000',
+      slippageBps: 30,
+      platformFeeBps: 0,
+    });
+    const out = BigInt(exactIn.outAmount);
+    expect(BigInt(exactIn.minOutAmount)).toBe((out * 9_970n) / 10_000n);
+    const exactOut = await client.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: '1000000', swapMode: 'ExactOut' });
+    expect(exactOut).toMatchObject({ swapMode: 'ExactOut', outAmount: '1000000', minOutAmount: '1000000', slippageBps: 50 });
+    expect(BigInt(exactOut.maxInAmount)).toBeGreaterThan(BigInt(exactOut.inAmount));
+  });
+});
+
+describe('where ExactOut has no route', () => {
+  beforeEach(() => sandbox.controls.aggregator.noExactOut('*', '*'));
+
+  it('a quote gives an input whose least output covers the amount, and the swap brings it', async () => {
+    const wallet = await sandbox.createWallet({ SOL: '0.5' });
+    const client = clientFor(wallet);
+    const request = { inputMint: 'SOL', outputMint: 'USDC', amount: 1_000_000n, swapMode: 'ExactOut' } as const;
+    const quote = await client.quote(request);
+    expect(quote.swapMode).toBe('ExactIn');
+    expect(BigInt(quote.minOutAmount)).toBeGreaterThanOrEqual(1_000_000n);
+    const before = await lamportsOf(wallet.address);
+    const result = await client.swap(request);
+    await expectOnChain(result, wallet, 'SOL', 'USDC', before);
+    expect(BigInt(result.outAmount)).toBeGreaterThanOrEqual(1_000_000n);
+    // Sized, not guessed: it takes little more than slippage allows for.
+    expect(BigInt(result.outAmount)).toBeLessThan(1_020_000n);
+  });
+
+  it.each([
+    ['/usdc', 'USDC', 10_000n],
+    ['/pyusd', 'PYUSD', 30_000n],
+  ] as const)('%s is paid out of SOL', async (path, symbol, price) => {
+    const before = await tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints[symbol]);
+    const receipt = await decided(await clientFor(await sandbox.createWallet({ SOL: '0.5' })).fetch(sandbox.apiUrl + path));
+    expect((await tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints[symbol])) - before).toBe(price);
+    // Sized by the one whose quotes come with their instructions.
+    expect(receipt).toMatchObject({ state: 'settled', swap: { provider: 'jupiter-v2' } });
+  });
+});
+
+describe('where the first Swap API is gone', () => {
+  beforeEach(() => {
+    for (const endpoint of ['/swap/v1/quote', '/swap/v1/swap-instructions'])
+      sandbox.controls.aggregator.fault(endpoint, { kind: 'status', status: 410, body: '{"error":"gone"}' });
+  });
+
+  it.each([
+    ['/usdc', 'USDC', 10_000n],
+    ['/pyusd', 'PYUSD', 30_000n],
+  ] as const)('%s is paid by the second', async (path, symbol, price) => {
+    const wallet = await sandbox.createWallet({ SOL: '0.5', BONK: '1000000' });
+    const before = await tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints[symbol]);
+    const receipt = await decided(await clientFor(wallet).fetch(sandbox.apiUrl + path));
+    expect((await tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints[symbol])) - before).toBe(price);
+    expect(receipt).toMatchObject({ state: 'settled', swap: { provider: 'jupiter-v2', outputMint: sandbox.mints[symbol].address } });
+  });
+
+  it('a swap of its own lands too, in both modes', async () => {
+    const wallet = await sandbox.createWallet({ SOL: '0.5' });
+    const client = clientFor(wallet);
+    for (const [swapMode, amount] of [
+      ['ExactIn', 10_000_000n],
+      ['ExactOut', 1_000_000n],
+    ] as const) {
+      const before = await lamportsOf(wallet.address);
+      const result = await client.swap({ inputMint: 'SOL', outputMint: 'USDT', amount, swapMode });
+      expect(result.provider).toBe('jupiter-v2');
+      await expectOnChain(result, wallet, 'SOL', 'USDT', before);
+      if (swapMode === 'ExactOut') expect(BigInt(result.outAmount)).toBeGreaterThanOrEqual(amount);
+    }
+  });
+
+  it('stops asking for what is gone', async () => {
+    const client = clientFor(await sandbox.createWallet({ SOL: '0.5' }));
+    await client.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: 10_000_000n });
+    sandbox.controls.aggregator.resetCalls();
+    await client.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: 10_000_000n });
+    expect(sandbox.controls.aggregator.calls('/swap/v1/quote')).toBe(0);
+  });
+});
