@@ -21,10 +21,10 @@ const TRUSTED_ONLY: ReadonlySet<string> = new Set([
   'transferHook',
   'confidentialTransferMint',
   'confidentialTransferFeeConfig',
-  'pausableConfig',
+  'pausable',
   'defaultAccountState',
   'confidentialMintBurn',
-  'scaledUiAmountConfig',
+  'scaledUiAmount',
 ]);
 
 /** Why a mint cannot be paid with, or undefined. Unknown Token-2022 extensions are refused: a transfer may not be what it seems. */
