@@ -1,3 +1,4 @@
+import { randomBytes } from '@noble/hashes/utils';
 import { onAbort } from './abort.js';
 
 /** Everything impure that the core needs, injected so that tests own time and chance. */
@@ -34,5 +35,6 @@ export const systemRuntime: Runtime = {
   now: () => Date.now(),
   sleep: (ms, signal) => wait(ms, signal, false),
   idle: (ms, signal) => wait(ms, signal, true),
-  randomBytes: (length) => globalThis.crypto.getRandomValues(new Uint8Array(length)),
+  // Node 16 and 18 have no global crypto.
+  randomBytes,
 };
