@@ -1,0 +1,70 @@
+import { describe, expect, it } from 'vitest';
+import {
+  pinnedMint,
+  pinnedMints,
+  SOLANA_DEVNET,
+  SOLANA_MAINNET,
+  SOLANA_TESTNET,
+  toNetwork,
+  TOKEN_2022_PROGRAM,
+  TOKEN_PROGRAM,
+} from '../../src/network.js';
+import { isAddress } from '../../src/solana/address.js';
+
+describe('networks', () => {
+  it.each([
+    ['solana', SOLANA_MAINNET],
+    [' solana ', SOLANA_MAINNET],
+    ['solana-mainnet-beta', SOLANA_MAINNET],
+    ['solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp', SOLANA_MAINNET],
+    ['solana-devnet', SOLANA_DEVNET],
+    ['solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1', SOLANA_DEVNET],
+    ['solana-testnet', SOLANA_TESTNET],
+  ])('%j is %s', (name, network) => {
+    expect(toNetwork(name)).toBe(network);
+  });
+
+  it.each([
+    '',
+    'Solana',
+    'SOLANA',
+    'base',
+    'eip155:8453',
+    'solana:',
+    'solana:*',
+    'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpX',
+    'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvd',
+    'solana:5EYKT4USFV8P8NJDTREPY1VZQKQZKVDP',
+    'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpHTREBXNrSN9',
+    'mainnet',
+    'devnet',
+    'sol\u0430na',
+    '__proto__',
+    'constructor',
+    'toString',
+    'hasOwnProperty',
+  ])('%j is no cluster that we know', (name) => {
+    expect(toNetwork(name)).toBeUndefined();
+  });
+});
+
+describe('pinned mints', () => {
+  it.each([SOLANA_MAINNET, SOLANA_DEVNET])('of %s are addresses, each once, with their program', (network) => {
+    const pinned = pinnedMints(network);
+    for (const { mint, tokenProgram, decimals } of pinned) {
+      expect(isAddress(mint)).toBe(true);
+      expect([TOKEN_PROGRAM, TOKEN_2022_PROGRAM]).toContain(tokenProgram);
+      expect([6, 9]).toContain(decimals);
+    }
+    expect(new Set(pinned.map(({ mint }) => mint)).size).toBe(pinned.length);
+    expect(new Set(pinned.map(({ symbol }) => symbol)).size).toBe(pinned.length);
+    expect(pinned.filter(({ dollar }) => !dollar).map(({ symbol }) => symbol)).toEqual(['SOL']);
+  });
+
+  it('are found by exact symbol or address only', () => {
+    expect(pinnedMint(SOLANA_MAINNET, 'USDC')?.mint).toBe('EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v');
+    expect(pinnedMint(SOLANA_MAINNET, 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v')?.symbol).toBe('USDC');
+    for (const name of ['usdc', ' USDC', 'USDС', '', 'constructor', '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU'])
+      expect(pinnedMint(SOLANA_MAINNET, name)).toBeUndefined();
+  });
+});
