@@ -181,9 +181,8 @@ function toNode(url: string, given: typeof fetch | undefined): Node {
       new Connection(url, {
         commitment: COMMITMENT,
         fetch: rpcFetch(given, signal),
-        // web3.js would print to the console while it waits.
+        // web3.js would print to the console while it waits. No httpAgent either, not even false: its build for browsers prints at any.
         disableRetryOnRateLimit: true,
-        httpAgent: false,
       }),
     explain: explainShape,
   };
