@@ -34,7 +34,7 @@ export async function present(
       timings: { ...open.attempt.receipt.timings, answered: runtime.now() - startedAt },
     };
     // A 402 may claim a transaction too, one that is still pending: where to look first.
-    open.attempt = { ...open.attempt, delivered: response.status !== 402, receipt };
+    open.attempt = { ...open.attempt, delivered: isAnswer(response.status), receipt };
     await core.journal.put(open.attempt);
     if (response.status === 402) throw await rejected(core, response, open, moved, emit);
     // What the seller says is settled is spent until the chain says otherwise: the next call must not count on it.
@@ -50,6 +50,11 @@ export async function present(
     core.wallet.active.delete(open.attempt.id);
     void follow(core, open, emit);
   }
+}
+
+/** A failed server may have kept the payment: who repeats such a call, or a wrapper that does, must not pay for it anew. */
+function isAnswer(status: number): boolean {
+  return status !== 402 && status < 500;
 }
 
 async function send(

@@ -42,7 +42,7 @@ export interface Attempt {
   readonly wallet: string;
   readonly network: string;
   readonly state: AttemptState;
-  /** The answer to the paid request reached the caller. */
+  /** An answer to the paid request reached the caller: none that is a server's failure. */
   readonly delivered: boolean;
   readonly url: string;
   readonly method: string;

@@ -1,0 +1,273 @@
+import { HTTPInterceptor, receiptOf, type ClientEvent, type InterceptorOptions } from 'exact-change';
+import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
+import ky, { HTTPError } from 'ky';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { tokenAmount } from '../helpers/chain.js';
+import { startSeller, type Seller } from '../helpers/flow-seller.js';
+import { decided, onSandbox } from '../helpers/flow.js';
+
+type Fetch = typeof globalThis.fetch;
+
+const plain: Fetch = globalThis.fetch;
+let sandbox: Sandbox;
+let seller: Seller;
+let made: HTTPInterceptor[] = [];
+let events: ClientEvent[] = [];
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ confirmationMs: 20 });
+  seller = await startSeller(sandbox, { '/broken/usdc': [{ symbol: 'USDC', amount: '10000' }] });
+});
+afterAll(async () => {
+  await seller.close();
+  await sandbox.close();
+});
+afterEach(async () => {
+  for (const interceptor of made) interceptor.restore();
+  await Promise.all(made.map(({ client }) => client.close()));
+  const left = globalThis.fetch;
+  globalThis.fetch = plain;
+  [made, events] = [[], []];
+  // Whatever a test did, nothing of ours is left behind.
+  expect(left).toBe(plain);
+});
+
+function intercept(wallet: SandboxWallet, more: InterceptorOptions = {}): HTTPInterceptor {
+  const interceptor = new HTTPInterceptor(onSandbox(sandbox, wallet, more));
+  made.push(interceptor);
+  interceptor.client.on('*', (event) => events.push(event));
+  return interceptor;
+}
+
+const usdc = () => `${sandbox.apiUrl}/usdc`;
+const merchantHolds = () => tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints.USDC);
+const signedPayments = () => events.filter(({ type }) => type === 'payment.signed').length;
+/** Headers of all payments that reached a seller. */
+const presented = () => [...sandbox.controls.api.served, ...seller.sales].map(({ paymentHeader }) => paymentHeader);
+
+/** How much the merchant got by a piece of work. */
+async function received(work: () => Promise<unknown>): Promise<bigint> {
+  const before = await merchantHolds();
+  await work();
+  return (await merchantHolds()) - before;
+}
+
+/** A call of the global fetch that is paid with one payment. */
+async function expectPaid(): Promise<void> {
+  const amount = await received(async () => {
+    const response = await fetch(usdc());
+    expect(response.status).toBe(200);
+    await decided(response);
+  });
+  expect(amount).toBe(10_000n);
+}
+
+async function expectUnpaid(): Promise<void> {
+  const response = await fetch(usdc());
+  expect(response.status).toBe(402);
+  expect(receiptOf(response)).toBeUndefined();
+}
+
+describe('HTTPInterceptor', () => {
+  it('makes the plain fetch of a program pay, as the first example says', async () => {
+    const { secretKey } = await sandbox.createWallet({ SOL: '0.5', BONK: '1000000' });
+    process.env['WALLET_SECRET_KEY'] = secretKey;
+    made.push(
+      new HTTPInterceptor({
+        walletSecretKey: process.env['WALLET_SECRET_KEY'],
+        autoSwap: true,
+        rpcUrl: sandbox.rpcUrl,
+        jupiterUrl: sandbox.jupiterUrl,
+      }),
+    );
+    delete process.env['WALLET_SECRET_KEY'];
+    const res = await fetch(`${sandbox.apiUrl}/pyusd`);
+    expect(res.status).toBe(200);
+    expect(await res.json()).toMatchObject({ ok: true, path: '/pyusd' });
+    expect((await decided(res)).state).toBe('settled');
+  });
+
+  it('changes nothing until it is installed, and undoes itself', async () => {
+    const wallet = await sandbox.createWallet({ USDC: '1' });
+    const interceptor = intercept(wallet, { install: false });
+    expect(globalThis.fetch).toBe(plain);
+    await expectUnpaid();
+    expect(await received(async () => decided(await interceptor.fetch(usdc())))).toBe(10_000n);
+    interceptor.install();
+    expect(globalThis.fetch).not.toBe(plain);
+    await expectPaid();
+    interceptor.restore();
+    expect(globalThis.fetch).toBe(plain);
+    await expectUnpaid();
+    interceptor.install();
+    await expectPaid();
+    interceptor[Symbol.dispose]();
+    expect(globalThis.fetch).toBe(plain);
+  });
+
+  it('pays once where it is installed twice', async () => {
+    const wallet = await sandbox.createWallet({ USDC: '1' });
+    const interceptor = intercept(wallet);
+    const wrapped = globalThis.fetch;
+    interceptor.install();
+    expect(globalThis.fetch).toBe(wrapped);
+    await expectPaid();
+    expect(signedPayments()).toBe(1);
+  });
+
+  it('pays once where several are installed, of one wallet or of several', async () => {
+    const [one, other] = await Promise.all([sandbox.createWallet({ USDC: '1' }), sandbox.createWallet({ USDC: '1' })]);
+    intercept(one);
+    intercept(one);
+    intercept(other);
+    await expectPaid();
+    expect(signedPayments()).toBe(1);
+    expect((await sandbox.balance(one.address, 'USDC')) + (await sandbox.balance(other.address, 'USDC'))).toBe(1_990_000n);
+  });
+
+  it.each([
+    [0, 1, 2],
+    [0, 2, 1],
+    [1, 0, 2],
+    [1, 2, 0],
+    [2, 0, 1],
+    [2, 1, 0],
+  ])('can be restored in the order %i, %i, %i', async (...order) => {
+    const wallet = await sandbox.createWallet({ USDC: '1' });
+    const three = [intercept(wallet), intercept(wallet), intercept(wallet)];
+    for (const index of order) {
+      await expectPaid();
+      three[index]?.restore();
+    }
+    expect(globalThis.fetch).toBe(plain);
+    await expectUnpaid();
+    expect(signedPayments()).toBe(3);
+  });
+});
+
+describe('another library that wraps fetch after us', () => {
+  /** A wrapper as tracing libraries make them. */
+  function wrap(): { readonly calls: string[]; readonly own: Fetch; unwrap(): void } {
+    const below = globalThis.fetch;
+    const calls: string[] = [];
+    const own: Fetch = (input, init) => {
+      calls.push(input instanceof Request ? input.url : String(input));
+      return below(input, init);
+    };
+    globalThis.fetch = own;
+    return { calls, own, unwrap: () => (globalThis.fetch = below) };
+  }
+
+  it('stays when we go, and gets what plain fetch gives', async () => {
+    const interceptor = intercept(await sandbox.createWallet({ USDC: '1' }));
+    const other = wrap();
+    await expectPaid();
+    // The call, and neither the payment nor the reads around it: those go out below. (The services of the sandbox use the global fetch too.)
+    expect(other.calls.filter((url) => url === usdc() || url.includes('caller=client'))).toEqual([usdc()]);
+    interceptor.restore();
+    expect(globalThis.fetch).toBe(other.own);
+    await expectUnpaid();
+    expect(other.calls.filter((url) => url === usdc())).toHaveLength(2);
+    other.unwrap();
+    await expectUnpaid();
+    interceptor.restore();
+    expect(globalThis.fetch).toBe(plain);
+  });
+
+  it('stays between two of ours, whichever goes first, and never leads to a second payment', async () => {
+    const wallet = await sandbox.createWallet({ USDC: '1' });
+    const first = intercept(wallet);
+    const other = wrap();
+    const second = intercept(wallet);
+    await expectPaid();
+    first.restore();
+    await expectPaid();
+    second.restore();
+    expect(globalThis.fetch).toBe(other.own);
+    await expectUnpaid();
+    first.install();
+    await expectPaid();
+    expect(signedPayments()).toBe(3);
+    first.restore();
+    other.unwrap();
+    first.restore();
+    expect(globalThis.fetch).toBe(plain);
+  });
+
+  it('may put back what it found, though we are gone', async () => {
+    const interceptor = intercept(await sandbox.createWallet({ USDC: '1' }));
+    const other = wrap();
+    interceptor.restore();
+    interceptor.install();
+    await expectPaid();
+    interceptor.restore();
+    other.unwrap();
+    // Our old wrapper is the global fetch again: it passes calls on.
+    await expectUnpaid();
+    interceptor.install();
+    await expectPaid();
+    expect(signedPayments()).toBe(2);
+  });
+
+  it('may make parallel calls, each of which is one payment', async () => {
+    intercept(await sandbox.createWallet({ USDC: '1' }));
+    const other = wrap();
+    const amount = await received(async () => {
+      const responses = await Promise.all(Array.from({ length: 5 }, () => fetch(usdc())));
+      await Promise.all(responses.map(decided));
+    });
+    expect([amount, signedPayments()]).toEqual([50_000n, 5]);
+    other.unwrap();
+  });
+});
+
+describe('a wrapper that repeats what failed', () => {
+  const retrying = () => ky.create({ retry: { limit: 3, delay: () => 0 } });
+
+  it('pays once for what answers at last', async () => {
+    intercept(await sandbox.createWallet({ USDC: '1' }));
+    const amount = await received(async () => decided(await retrying().get(usdc())));
+    expect([amount, signedPayments()]).toEqual([10_000n, 1]);
+  });
+
+  it('has one payment presented again where the handler fails and nothing is settled', async () => {
+    intercept(await sandbox.createWallet({ USDC: '1' }));
+    const before = presented().length;
+    const amount = await received(() => expect(retrying().get(`${sandbox.apiUrl}/fails`)).rejects.toBeInstanceOf(HTTPError));
+    const seen = presented().slice(before);
+    expect(seen).toHaveLength(4);
+    expect(new Set(seen).size).toBe(1);
+    expect([amount, signedPayments()]).toEqual([0n, 1]);
+  });
+
+  it.each([{}, { 'idempotency-key': 'order-1' }])(
+    'pays once where the payment settled and the answer is 500 (headers %j)',
+    async (headers) => {
+      intercept(await sandbox.createWallet({ USDC: '1' }));
+      const before = presented().length;
+      const amount = await received(() =>
+        expect(retrying().get(`${seller.url}/broken/usdc`, { headers })).rejects.toMatchObject({
+          code: 'already_spent',
+          funds: 'spent',
+          moved: [{ kind: 'payment' }],
+        }),
+      );
+      expect([amount, signedPayments(), presented().length - before]).toEqual([10_000n, 1, 1]);
+    },
+  );
+
+  it('does not send a POST again that failed, unless it is a new purchase', async () => {
+    intercept(await sandbox.createWallet({ USDC: '1' }));
+    const call = (key?: string) =>
+      fetch(`${sandbox.apiUrl}/fails`, {
+        method: 'POST',
+        body: '{}',
+        ...(key === undefined ? {} : { headers: { 'idempotency-key': key } }),
+      });
+    expect((await call()).status).toBe(500);
+    await expect(call()).rejects.toMatchObject({ code: 'payment_uncertain', funds: 'uncertain' });
+    expect(signedPayments()).toBe(1);
+    expect((await call('another')).status).toBe(500);
+    expect(signedPayments()).toBe(2);
+  });
+});
