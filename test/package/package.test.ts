@@ -3,7 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { describe, expect, inject, it } from 'vitest';
+import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 
 const run = promisify(execFile);
 const { consumer, nodes } = inject('packed');
@@ -48,6 +49,21 @@ describe('the packed package', () => {
 
   it.each(['tsconfig.node16.json', 'tsconfig.bundler.json'])('type-checks for a strict consumer: %s', async (config) => {
     await expect(run(process.execPath, [tsc, '-p', config], { cwd: consumer })).resolves.toMatchObject({ stdout: '' });
+  });
+});
+
+describe('a payment with the packed package', () => {
+  let sandbox: Sandbox;
+  beforeAll(async () => {
+    sandbox = await createSandbox();
+  });
+  afterAll(() => sandbox.close());
+
+  it.each(nodes)('swaps and pays on Node $version', async ({ binary }) => {
+    const { secretKey } = await sandbox.createWallet({ SOL: '0.5' });
+    const { rpcUrl, wsUrl, jupiterUrl, apiUrl } = sandbox;
+    const options = JSON.stringify({ walletSecretKey: secretKey, rpcUrl, wsUrl, jupiterUrl });
+    expect(await node('pay.cjs', [`${apiUrl}/usdc`, options], binary)).toBe('200 10000 true');
   });
 });
 

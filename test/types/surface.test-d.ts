@@ -1,13 +1,13 @@
 import { describe, expectTypeOf, it } from 'vitest';
 import {
   createClient,
-  HTTPInterceptor,
   isExactChangeError,
   receiptOf,
   type Client,
   type ClientOptions,
   type ErrorCode,
   type ExactChangeError,
+  type HTTPInterceptor,
   type Receipt,
   type Signer,
 } from 'exact-change';
@@ -29,7 +29,7 @@ describe('errors', () => {
   it('have a closed set of codes', () => {
     expectTypeOf<'insufficient_funds'>().toExtend<ErrorCode>();
     expectTypeOf<string>().not.toExtend<ErrorCode>();
-    // @ts-expect-error misspelt
+    // @ts-expect-error this one is misspelt
     isExactChangeError(caught, 'insufficient_fund');
   });
 
@@ -48,7 +48,7 @@ describe('the client', () => {
   it('takes a key or a signer, and refuses misspelt options', () => {
     expectTypeOf<{ walletSecretKey: string }>().toExtend<ClientOptions>();
     expectTypeOf<{ signer: Signer; rpcUrl: string[] }>().toExtend<ClientOptions>();
-    // @ts-expect-error misspelt
+    // @ts-expect-error this one is misspelt
     createClient({ signer, autoSwop: true });
     // @ts-expect-error amounts are decimal strings, never numbers
     createClient({ signer, policy: { maxPerPayment: 0.25 } });
