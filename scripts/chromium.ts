@@ -23,7 +23,7 @@ function ensureChromium(): void {
   if (process.getuid?.() === 0 && existsSync('/usr/bin/apt-get')) {
     const options = { stdio: 'inherit', env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } } as const;
     execFileSync('apt-get', ['update', '-q'], options);
-    execFileSync('apt-get', ['install', '-y', '-q', '--no-install-recommends', 'chromium'], options);
+    execFileSync('apt-get', ['install', '-y', '-q', 'chromium'], options);
   }
   if (!existsSync(CHROMIUM)) {
     throw new Error(`The browser tests need Chromium at ${CHROMIUM}. Install it, or set CHROMIUM_PATH to one that is installed.`);
