@@ -204,6 +204,16 @@ describe('a signal that fires once the answer is there', () => {
     expect(await read(buyer.client.fetch, url, reason)).toBe(await read(fetch, freeUrl, reason));
   });
 
+  it('ends the body where the signal is a Request’s too', async () => {
+    const { url } = await seller({ serve: slowly });
+    const controller = new AbortController();
+    const response = await buyer.client.fetch(new Request(url, { method: 'POST', body: 'x', signal: controller.signal }));
+    const text = failureOf(response.text());
+    controller.abort();
+    expect(await text).toMatchObject({ name: 'AbortError' });
+    expect(receiptOf(response)).toMatchObject({ payment: { amount: PRICE.toString() } });
+  });
+
   it('changes nothing when all is read', async () => {
     const { url } = await seller();
     const controller = new AbortController();

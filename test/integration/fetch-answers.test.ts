@@ -1,11 +1,13 @@
+import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
+import { encodePaymentRequiredHeader } from '@x402/core/http';
 import { receiptOf } from 'exact-change';
 import { createSandbox, type Sandbox } from 'exact-change/sandbox';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { clientOf, newBuyer, nextEvent, type Buyer } from '../helpers/fetch-buyer.js';
 import { expectSame, outcomeOf } from '../helpers/fetch-compare.js';
 import { hashOf, paymentOf } from '../helpers/fetch-record.js';
-import { startSeller, type SellerOptions } from '../helpers/fetch-seller.js';
+import { startSeller, termsOf, type SellerOptions } from '../helpers/fetch-seller.js';
 import { PRICE, startTwins, type Recorder, type Twins } from '../helpers/fetch-twins.js';
 
 const MEGABYTE = 1024 * 1024;
@@ -213,5 +215,20 @@ describe('many calls', () => {
     expect(seen.filter((one) => paymentOf(one) !== undefined)).toHaveLength(10);
     // The body of the 402 is left to whoever wants it; small as it is, it must not keep its connection to itself.
     expect(ports.size).toBe(1);
+  });
+
+  it('leave no connection behind that waits for somebody to read a page of terms', async () => {
+    const open = new Set<Socket>();
+    const page = '<p>pay</p>'.repeat(100_000);
+    const { url } = await seller({
+      refuse: (request, response) => {
+        open.add(request.socket);
+        request.socket.once('close', () => open.delete(request.socket));
+        const header = encodePaymentRequiredHeader(termsOf(sandbox));
+        response.writeHead(402, { 'content-type': 'text/html', 'payment-required': header }).end(page);
+      },
+    });
+    for (let turn = 0; turn < 10; turn += 1) expect(await (await buyer.client.fetch(url)).text()).toBe('served');
+    await vi.waitFor(() => expect(open.size).toBeLessThanOrEqual(2));
   });
 });
