@@ -1,9 +1,9 @@
-import { SettlementError } from '../errors.js';
+import { SettlementError, type ErrorDetails } from '../errors.js';
 import type { Emit } from '../events.js';
 import type { Attempt } from '../journal/types.js';
 import type { Call } from '../request.js';
 import type { Core } from './core.js';
-import { decide, type Open } from './follow.js';
+import { decide, openOf, type Open } from './follow.js';
 import { present } from './present.js';
 
 interface Repeat {
@@ -23,8 +23,8 @@ export async function adopt(core: Core, repeat: Repeat): Promise<Response | unde
   const { call, url, emit, startedAt } = repeat;
   const earlier = await findEarlier(core, repeat);
   if (earlier === undefined) return undefined;
-  if (core.wallet.active.has(earlier.id)) throw inProgress(earlier);
-  const open: Open = { attempt: earlier, hold: undefined, seen: new Set() };
+  if (core.wallet.active.has(earlier.id)) throw inProgress({ payerSignature: earlier.payment.payerSignature });
+  const open = openOf(core, earlier);
   if (earlier.state === 'signed') await decide(core, open, emit, core.closing.signal);
   if (open.attempt.state === 'settled') throw spent(open.attempt);
   if (open.attempt.state === 'unsettled') return undefined;
@@ -70,10 +70,24 @@ function undecided({ payment }: Open['attempt']): SettlementError {
   );
 }
 
-function inProgress({ payment }: Open['attempt']): SettlementError {
-  const { payerSignature } = payment;
+/**
+ * Makes a purchase as the only one in this process under its idempotency key: two that start together would both find no earlier attempt.
+ * Throws `payment_in_progress` where another call is making it.
+ */
+export async function underKey<T>({ wallet }: Core, idempotencyKey: string | undefined, work: () => Promise<T>): Promise<T> {
+  if (idempotencyKey === undefined) return work();
+  if (wallet.keys.has(idempotencyKey)) throw inProgress({});
+  wallet.keys.add(idempotencyKey);
+  try {
+    return await work();
+  } finally {
+    wallet.keys.delete(idempotencyKey);
+  }
+}
+
+function inProgress(details: ErrorDetails['payment_in_progress']): SettlementError {
   return new SettlementError('payment_in_progress', 'A call with this idempotencyKey is being paid right now. Wait for its answer.', {
-    details: { payerSignature },
+    details,
     funds: 'uncertain',
   });
 }

@@ -12,7 +12,7 @@ import { readPaymentRequired } from '../x402/read.js';
 import type { PaymentRequired } from '../x402/types.js';
 import { choose } from './choose.js';
 import { createCore, type ComposeTransport, type Core } from './core.js';
-import { decide, follow, type Open } from './follow.js';
+import { decide, follow, openOf } from './follow.js';
 import { makePlan, type Plan } from './plan.js';
 import { checkOrigin, newId, prepare, purchase } from './purchase.js';
 import { runSwap } from './run-swap.js';
@@ -150,7 +150,7 @@ async function resume(core: Core): Promise<Receipt[]> {
   for await (const attempt of core.journal.attempts({ wallet: core.config.signer.address, state: 'signed' })) {
     const { payment, receipt } = attempt;
     if (payment === undefined || receipt === undefined || core.wallet.active.has(attempt.id)) continue;
-    const open: Open = { attempt: { ...attempt, payment, receipt }, hold: undefined, seen: new Set() };
+    const open = openOf(core, { ...attempt, payment, receipt });
     const emit = core.events.emitter(attempt.id);
     if (await decide(core, open, emit, core.closing.signal)) decided.push(open.attempt.receipt);
     else void follow(core, open, emit);

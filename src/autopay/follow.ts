@@ -1,5 +1,6 @@
 import type { Emit } from '../events.js';
 import type { Hold } from '../journal/ledger.js';
+import type { Wallet } from '../journal/registry.js';
 import type { Attempt } from '../journal/types.js';
 import type { Receipt } from '../receipt.js';
 import type { Core } from './core.js';
@@ -17,8 +18,33 @@ export interface Open {
   readonly seen: Set<string>;
 }
 
+interface Followed {
+  readonly open: Open;
+  readonly followers: Set<Core>;
+}
+
+const followed = new WeakMap<Wallet, Map<string, Followed>>();
+
+/** The record of an attempt as somebody in this process follows it already, or a new one: two records of one attempt would undo each other. */
+export function openOf({ wallet }: Core, attempt: Open['attempt']): Open {
+  return followed.get(wallet)?.get(attempt.id)?.open ?? { attempt, hold: undefined, seen: new Set() };
+}
+
 /** Follows a signed payment in the background until the chain decides or the client closes. Never rejects. */
 export async function follow(core: Core, open: Open, emit: Emit): Promise<void> {
+  const { id } = open.attempt;
+  let all = followed.get(core.wallet);
+  if (all === undefined) followed.set(core.wallet, (all = new Map<string, Followed>()));
+  const known = all.get(id) ?? { open, followers: new Set() };
+  if (known.followers.has(core)) return;
+  all.set(id, known);
+  known.followers.add(core);
+  await watch(core, open, emit);
+  known.followers.delete(core);
+  if (known.followers.size === 0) all.delete(id);
+}
+
+async function watch(core: Core, open: Open, emit: Emit): Promise<void> {
   const { runtime } = core.config;
   const { signal } = core.closing;
   for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
@@ -34,10 +60,17 @@ export async function follow(core: Core, open: Open, emit: Emit): Promise<void> 
 
 /** Asks the chain once, and closes the attempt if it has decided. */
 export async function decide(core: Core, open: Open, emit: Emit, signal: AbortSignal): Promise<boolean> {
+  if (isDecided(open)) return true;
   const verdict = await findPayment(core.rpc, open.attempt.payment, claimOf(open.attempt), open.seen, signal);
   if (verdict.state === 'open') return false;
+  // Somebody else may have been told meanwhile.
+  if (isDecided(open)) return true;
   await closeAttempt(core, open, verdict, emit);
   return true;
+}
+
+function isDecided({ attempt }: Open): boolean {
+  return attempt.state !== 'signed';
 }
 
 async function closeAttempt(core: Core, open: Open, verdict: Exclude<Verdict, { state: 'open' }>, emit: Emit): Promise<void> {
@@ -48,7 +81,12 @@ async function closeAttempt(core: Core, open: Open, verdict: Exclude<Verdict, { 
     state: verdict.state,
     payment: settled ? { ...attempt.receipt.payment, signature: verdict.signature } : attempt.receipt.payment,
   };
-  await core.journal.put((open.attempt = { ...attempt, state: verdict.state, receipt }));
+  open.attempt = { ...attempt, state: verdict.state, receipt };
+  await core.journal.put(open.attempt).catch((error: unknown) => {
+    // What is not written down is not decided: it is asked again.
+    open.attempt = attempt;
+    throw error;
+  });
   if (settled) hold?.spend();
   else {
     hold?.release();

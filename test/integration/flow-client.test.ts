@@ -381,6 +381,36 @@ describe('the journal', () => {
   });
 });
 
+describe('a call whose answer was lost', () => {
+  it('is answered by its repetition with the same payment, and the call after that is a purchase of its own', async () => {
+    const client = clientFor(await sandbox.createWallet({ USDC: '1' }));
+    const events = recorded(client);
+    const before = await merchantHolds('USDC');
+    const stop = client.on('payment.sent', () => void sandbox.controls.api.fault('/usdc', { kind: 'dropBefore', times: 1 }));
+    await expect(client.fetch(`${sandbox.apiUrl}/usdc`)).rejects.toMatchObject({
+      code: 'payment_uncertain',
+      funds: 'uncertain',
+      moved: [],
+    });
+    stop();
+    const repeated = await client.fetch(`${sandbox.apiUrl}/usdc`);
+    expect(repeated.status).toBe(200);
+    const receipt = await decided(repeated);
+    expect(receipt.payment.payerSignature).toBe(
+      events.flatMap((event) => (event.type === 'payment.signed' ? [event.payerSignature] : []))[0],
+    );
+    expect((await merchantHolds('USDC')) - before).toBe(10_000n);
+    const next = await client.fetch(`${sandbox.apiUrl}/usdc`);
+    expect(next.status).toBe(200);
+    expect((await decided(next)).id).not.toBe(receipt.id);
+    expect((await merchantHolds('USDC')) - before).toBe(20_000n);
+    expect(events.filter(({ type }) => type === 'payment.signed')).toHaveLength(2);
+    expect(events.filter(({ type }) => type === 'payment.settled')).toHaveLength(2);
+    expect((await collect(client.receipts())).map(({ state }) => state)).toEqual(['settled', 'settled']);
+    expect(await client.spent()).toEqual([expect.objectContaining({ used: '0.02' })]);
+  });
+});
+
 describe('close', () => {
   it('refuses what comes later, and can be called twice', async () => {
     const client = clientFor(await sandbox.createWallet({ USDC: '1' }));
