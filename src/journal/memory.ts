@@ -3,6 +3,7 @@ import type { Attempt, Journal } from './types.js';
 
 // Closed attempts older than any cap's window are kept only up to this many.
 const KEPT = 10_000;
+const DAY_MS = 24 * 60 * 60 * 1000;
 
 /**
  * A journal in memory: right for one process, forgotten when it ends.
@@ -14,6 +15,8 @@ export function memoryJournal(): Journal {
   const attempts = new Map<string, Attempt>();
   // Ids by what a repeated call is found by: its fingerprint, or its key.
   const index = new Map<string, Set<string>>();
+  // The widest window that was ever asked for: who reserves without caps must not make the caps of others forget.
+  let widestMs = DAY_MS;
   const add = (attempt: Attempt) => {
     attempts.set(attempt.id, attempt);
     for (const name of namesOf(attempt)) index.set(name, (index.get(name) ?? new Set()).add(attempt.id));
@@ -45,7 +48,8 @@ export function memoryJournal(): Journal {
         if (spent + cost > cap.limit) return Promise.resolve({ cap, used: spent });
       }
       add(attempt);
-      for (const id of prunable(attempts, attempt.at - Math.max(0, ...caps.map((cap) => cap.windowMs)))) remove(id);
+      widestMs = Math.max(widestMs, ...caps.map((cap) => cap.windowMs));
+      for (const id of prunable(attempts, attempt.at - widestMs)) remove(id);
       return Promise.resolve(undefined);
     },
     put(attempt) {

@@ -1,0 +1,105 @@
+import fc from 'fast-check';
+import { describe, expect, it, vi } from 'vitest';
+import { createLocks } from '../../../src/journal/locks.js';
+
+const turn = () => Promise.resolve();
+
+describe('locks', () => {
+  it('are held by one at a time, first come first served', async () => {
+    const locks = createLocks();
+    const log: string[] = [];
+    const work = (name: string) => async () => {
+      log.push(`${name} in`);
+      await turn();
+      await turn();
+      log.push(`${name} out`);
+    };
+    await Promise.all(['a', 'b', 'c'].map((name) => locks.hold(['x'], work(name))));
+    expect(log).toEqual(['a in', 'a out', 'b in', 'b out', 'c in', 'c out']);
+  });
+
+  it('of other names do not wait', async () => {
+    const locks = createLocks();
+    let free = (): void => undefined;
+    const held = locks.hold(['x'], () => new Promise<void>((resolve) => (free = resolve)));
+    await expect(locks.hold(['y'], () => Promise.resolve('through'))).resolves.toBe('through');
+    free();
+    await held;
+  });
+
+  it('give back what the work gives, and are free after it failed, at once or later', async () => {
+    const locks = createLocks();
+    const throwing = (): Promise<never> => {
+      throw new Error('at once');
+    };
+    await expect(locks.hold(['x', 'y'], throwing)).rejects.toThrow('at once');
+    await expect(locks.hold(['y', 'x'], () => Promise.reject(new Error('later')))).rejects.toThrow('later');
+    await expect(locks.hold(['x', 'y'], () => Promise.resolve(5))).resolves.toBe(5);
+  });
+
+  it('named twice are taken once', async () => {
+    await expect(createLocks().hold(['x', 'x', 'y', 'x'], () => Promise.resolve(1))).resolves.toBe(1);
+  });
+
+  it('of no name only run the work', async () => {
+    await expect(createLocks().hold([], () => Promise.resolve(1))).resolves.toBe(1);
+  });
+
+  it('are not let in between by one who comes while they are handed over', async () => {
+    const locks = createLocks();
+    let inside = 0;
+    let most = 0;
+    const work = async () => {
+      inside += 1;
+      most = Math.max(most, inside);
+      await turn();
+      inside -= 1;
+    };
+    const first = locks.hold(['x'], work).then(() => locks.hold(['x'], work));
+    const second = locks.hold(['x'], work);
+    await Promise.all([first, second, turn().then(() => locks.hold(['x'], work))]);
+    expect(most).toBe(1);
+  });
+
+  it('never deadlock nor overlap, whatever names are wanted in whatever order', async () => {
+    const names = fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 4 });
+    const job = fc.record({ names, turns: fc.nat(4), fails: fc.boolean() });
+    await fc.assert(
+      fc.asyncProperty(fc.array(job, { maxLength: 12 }), async (jobs) => {
+        const locks = createLocks();
+        const holders = new Map<string, number>();
+        let overlaps = 0;
+        const run = ({ names: wanted, turns, fails }: (typeof jobs)[number], index: number) =>
+          locks.hold(wanted, async () => {
+            for (const name of wanted) {
+              if (holders.has(name) && holders.get(name) !== index) overlaps += 1;
+              holders.set(name, index);
+            }
+            for (let left = turns; left > 0; left -= 1) await turn();
+            for (const name of wanted) holders.delete(name);
+            if (fails) throw new Error('failed');
+          });
+        const ended = await Promise.allSettled(jobs.map(run));
+        expect(ended.map(({ status }) => status)).toEqual(jobs.map(({ fails }) => (fails ? 'rejected' : 'fulfilled')));
+        expect(overlaps).toBe(0);
+      }),
+    );
+  });
+
+  it('leave nothing behind once all are free', async () => {
+    const set = vi.spyOn(Map.prototype, 'set');
+    const locks = createLocks();
+    try {
+      const work = Array.from({ length: 100 }, (_, index) => locks.hold(['shared', `name ${index}`], turn));
+      const kept = new Set(set.mock.contexts.filter((_, index) => set.mock.calls[index]?.[0] === 'name 0'));
+      const [tails] = kept;
+      if (!(tails instanceof Map) || kept.size !== 1)
+        throw new Error('The locks keep their names in one Map no more: see what holds them now.');
+      expect(tails.size).toBeGreaterThan(0);
+      await Promise.all(work);
+      expect(tails.size).toBe(0);
+    } finally {
+      set.mockRestore();
+    }
+  });
+});
