@@ -58,7 +58,7 @@ async function seller(options: SellerOptions): Promise<Recorder> {
 }
 
 describe('the answer to a paid request', () => {
-  it.each(['empty', 'created', 'zipped', 'reason', 'repeat', 'status/203', 'status/299'])(
+  it.each(['empty', 'created', 'zipped', 'reason', 'repeat', 'status/203', 'status/299', 'status/304'])(
     'is the answer of plain fetch: %s',
     async (path) => {
       await expectSame(twins, buyer, (fetch, origin) => fetch(`${origin}/paid/${path}`));
