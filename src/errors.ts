@@ -78,7 +78,8 @@ export interface ErrorDetails {
   // SettlementError: after a signed payment left
   payment_rejected: { readonly payerSignature: string; readonly lastValidBlockHeight: string; readonly status: number };
   payment_uncertain: { readonly payerSignature: string; readonly lastValidBlockHeight: string };
-  payment_in_progress: { readonly payerSignature: string };
+  /** Without a signature while the other call has not signed yet. */
+  payment_in_progress: { readonly payerSignature?: string };
   already_spent: { readonly payerSignature: string; readonly signature?: string };
   // TransportError: somebody did not answer properly
   rpc_unavailable: { readonly method: string };
