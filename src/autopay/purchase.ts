@@ -9,7 +9,7 @@ import { formatUsd } from '../policy/policy.js';
 import type { Receipt } from '../receipt.js';
 import type { Call } from '../request.js';
 import type { PaymentRequired } from '../x402/types.js';
-import { adopt } from './adopt.js';
+import { adopt, underKey } from './adopt.js';
 import { choose, type Choice } from './choose.js';
 import type { Core } from './core.js';
 import { fingerprintOf } from './fingerprint.js';
@@ -46,14 +46,16 @@ export async function purchase(
     const [body] = await Promise.all([call.replayable(), core.ready()]);
     const choice = await choose(core, terms, { signal: call.signal, quote: false });
     const fingerprint = fingerprintOf({ method: call.method, url }, body, choice.offer);
-    const adopted = await adopt(core, { fingerprint, idempotencyKey, call, url, emit, startedAt });
-    if (adopted !== undefined) return adopted;
-    const place = { url, method: call.method, fingerprint, ...(idempotencyKey === undefined ? {} : { idempotencyKey }) };
-    const open = await prepare(core, { id, place, choice, signal: call.signal, emit, moved, startedAt });
-    const response = await present(core, call, url, open, moved, emit, startedAt);
-    // Nobody will read the first answer now; unread, it would keep its connection.
-    unpaid.body?.cancel().catch(() => undefined);
-    return response;
+    return await underKey(core, idempotencyKey, async () => {
+      const adopted = await adopt(core, { fingerprint, idempotencyKey, call, url, emit, startedAt });
+      if (adopted !== undefined) return adopted;
+      const place = { url, method: call.method, fingerprint, ...(idempotencyKey === undefined ? {} : { idempotencyKey }) };
+      const open = await prepare(core, { id, place, choice, signal: call.signal, emit, moved, startedAt });
+      const response = await present(core, call, url, open, moved, emit, startedAt);
+      // Nobody will read the first answer now; unread, it would keep its connection.
+      unpaid.body?.cancel().catch(() => undefined);
+      return response;
+    });
   } catch (error) {
     if (!isExactChangeError(error)) throw error;
     const amended = amendError(error, { moved, response: unpaid });

@@ -14,6 +14,8 @@ export interface Wallet {
   readonly waiting: Map<string, bigint>;
   /** Ids of attempts that a call in this process is presenting right now. */
   readonly active: Set<string>;
+  /** Idempotency keys of purchases that a call in this process is making right now, from before they are written anywhere. */
+  readonly keys: Set<string>;
 }
 
 const WALLETS: unique symbol = Symbol.for('exact-change.wallets.1');
@@ -31,6 +33,7 @@ export function newWallet(): Wallet {
     sequence: { blockhash: '', count: 0 },
     waiting: new Map(),
     active: new Set(),
+    keys: new Set(),
   };
 }
 
