@@ -271,12 +271,14 @@ export interface ResolvedRequest extends SwapRequest {
   readonly slippageBps: number;
 }
 
+const SWAP_MODES: readonly string[] = ['ExactIn', 'ExactOut'];
+
 /** Checks a swap request and fills in the defaults. Throws `ConfigError` (`invalid_option`). */
 export function parseSwapRequest(request: SwapRequest, { network, policy }: Pick<LocalSettings, 'network' | 'policy'>): ResolvedRequest {
   const amount = toAmount(request.amount);
   if (amount === undefined || amount === 0n) throw refuse('amount', 'must be base units above 0, as a bigint or a decimal string.');
   const { swapMode = 'ExactIn', slippageBps = policy.maxSlippageBps, maxAccounts } = request;
-  if (swapMode !== 'ExactIn' && swapMode !== 'ExactOut') throw refuse('swapMode', 'must be "ExactIn" or "ExactOut".');
+  if (!SWAP_MODES.includes(swapMode)) throw refuse('swapMode', 'must be "ExactIn" or "ExactOut".');
   if (!Number.isInteger(slippageBps) || slippageBps < 0 || slippageBps > policy.maxSlippageBps) {
     throw refuse('slippageBps', `must be a whole number from 0 to policy.maxSlippageBps (${policy.maxSlippageBps}).`);
   }

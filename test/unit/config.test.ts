@@ -2,10 +2,10 @@ import { inspect } from 'node:util';
 import { ed25519 } from '@noble/curves/ed25519';
 import { base58, base64, hex } from '@scure/base';
 import { describe, expect, it } from 'vitest';
-import { parseLocalOptions, parseOptions, type ClientOptions, type LocalOptions } from '../../src/config.js';
+import { parseLocalOptions, parseOptions, parseSwapRequest, type ClientOptions, type LocalOptions } from '../../src/config.js';
 import { ConfigError, isExactChangeError, type ExactChangeError } from '../../src/errors.js';
 import { memoryJournal } from '../../src/journal/memory.js';
-import { pinnedMint, SOLANA_DEVNET, SOLANA_MAINNET } from '../../src/network.js';
+import { pinnedMint, SOLANA_DEVNET, SOLANA_MAINNET, WSOL_MINT } from '../../src/network.js';
 
 const seed = Uint8Array.from({ length: 32 }, (_, index) => (index * 37 + 11) % 256);
 const publicKey = ed25519.getPublicKey(seed);
@@ -300,5 +300,38 @@ describe('a wallet key of a wrong form', () => {
     const shown = inspect(error, { showHidden: true, depth: 10 }) + JSON.stringify(error);
     const pieces = typeof form === 'string' ? [form.trim().slice(0, 12), form.trim().slice(-12)] : encodings(seed);
     for (const piece of pieces.filter((one) => one.length >= 4)) expect(shown).not.toContain(piece);
+  });
+});
+
+describe('a swap request', () => {
+  const settings = parseLocalOptions({ policy: { maxSlippageBps: 30 } });
+  const request = { inputMint: 'SOL', outputMint: 'USDC', amount: '5' };
+  const parse = (over: Record<string, unknown>) => parseSwapRequest({ ...request, ...over }, settings);
+
+  it('gets addresses for symbols and the policy for what it leaves out', () => {
+    expect(parse({})).toMatchObject({ inputMint: WSOL_MINT, outputMint: usdc, amount: '5', swapMode: 'ExactIn', slippageBps: 30 });
+    expect(parse({ amount: 5n, swapMode: 'ExactOut', slippageBps: 0 })).toMatchObject({
+      amount: '5',
+      swapMode: 'ExactOut',
+      slippageBps: 0,
+    });
+  });
+
+  it.each([
+    ['amount', { amount: '0' }],
+    ['amount', { amount: 5 }],
+    ['amount', { amount: '1.5' }],
+    ['swapMode', { swapMode: 'exactIn' }],
+    ['swapMode', { swapMode: 1 }],
+    ['slippageBps', { slippageBps: 31 }],
+    ['slippageBps', { slippageBps: 0.5 }],
+    ['slippageBps', { slippageBps: '30' }],
+    ['maxAccounts', { maxAccounts: 0 }],
+    ['maxAccounts', { maxAccounts: 65 }],
+    ['inputMint', { inputMint: 'DOGE' }],
+    ['outputMint', { outputMint: 5 }],
+    ['outputMint', { outputMint: WSOL_MINT }],
+  ])('is refused by the name of %s: %j', (option, over) => {
+    expect(refusal(() => parse(over))).toMatchObject({ code: 'invalid_option', details: { option } });
   });
 });
