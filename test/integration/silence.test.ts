@@ -1,0 +1,190 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import type { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import type { ClientOptions } from 'exact-change';
+import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change/sandbox';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { base64, envelopeV2 } from '../fixtures/malformed-402.js';
+import { startSeller } from '../helpers/seller.js';
+
+const CHILD = fileURLToPath(new URL('./silence.child.ts', import.meta.url));
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+/** A process that does not end by itself is ended, and its exit code shows it. */
+const LIMIT_MS = 25_000;
+
+let sandbox: Sandbox;
+/** Takes connections and never says a word, not even to a WebSocket handshake. */
+const sockets = new Set<Socket>();
+const mute = createServer((socket) => {
+  sockets.add(socket);
+  socket.on('error', () => undefined).resume();
+});
+let mutePort: number;
+let gonePort: number;
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ confirmationMs: 20 });
+  const gone = createServer();
+  for (const server of [mute, gone]) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  // Bound to TCP, so never a pipe's name or null.
+  mutePort = (mute.address() as AddressInfo).port;
+  gonePort = (gone.address() as AddressInfo).port;
+  await new Promise((resolve) => gone.close(resolve));
+});
+
+afterEach(async () => {
+  const { node, aggregator, facilitator, api } = sandbox.controls;
+  node.clearFaults();
+  node.webSocket = 'on';
+  aggregator.restore();
+  facilitator.clearFaults();
+  await facilitator.start();
+  api.clearFaults();
+});
+
+afterAll(async () => {
+  for (const socket of sockets) socket.destroy();
+  await new Promise((resolve) => mute.close(resolve));
+  await sandbox.close();
+});
+
+interface Run {
+  readonly options?: ClientOptions;
+  readonly funds?: Partial<Record<MintSymbol, string>>;
+  readonly url?: string;
+  readonly times?: number;
+  readonly how?: 'client' | 'interceptor';
+  readonly close?: boolean;
+}
+
+/** Runs a client in a process of its own, from its beginning to its end. */
+async function run({ options = {}, funds = { SOL: '0.1', BONK: '5000000' }, url = `${sandbox.apiUrl}/usdc`, ...rest }: Run) {
+  const { secretKey: walletSecretKey } = await sandbox.createWallet(funds);
+  const { rpcUrl, jupiterUrl } = sandbox;
+  const task = {
+    times: 1,
+    how: 'client',
+    close: true,
+    ...rest,
+    url,
+    options: { walletSecretKey, rpcUrl, jupiterUrl, autoSwap: true, ...options },
+  };
+  const child = spawn(process.execPath, ['--import', 'tsx', CHILD, JSON.stringify(task)], {
+    cwd: ROOT,
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    // Nothing of the test runner's: its own options and colours are not the caller's.
+    env: { PATH: process.env['PATH'] },
+    timeout: LIMIT_MS,
+  });
+  const [stdout, stderr, code, result] = await Promise.all([
+    readAll(child.stdout),
+    readAll(child.stderr),
+    exitOf(child),
+    readAll(child.stdio[3]),
+  ]);
+  return { stdout, stderr, code, outcomes: JSON.parse(result === '' ? 'null' : result) as unknown };
+}
+
+/** Null where the process was ended from outside. */
+const exitOf = (child: ChildProcess) => new Promise<number | null>((resolve) => child.once('close', resolve));
+
+async function readAll(pipe: unknown): Promise<string> {
+  const chunks: Buffer[] = [];
+  // Made by spawn() for reading: 'pipe' at these places.
+  for await (const chunk of pipe as Readable) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString('latin1');
+}
+
+const silent = (...outcomes: unknown[]) => ({ stdout: '', stderr: '', code: 0, outcomes });
+const dead = (port: number) => `http://127.0.0.1:${port}`;
+const quick: ClientOptions = { timeouts: { rpc: 400, jupiter: 300, payment: 500 } };
+
+describe('nothing is printed, and the process ends by itself', () => {
+  it.each([true, false])('a swap and a payment; closed: %s', async (close) => {
+    expect(await run({ close, times: 2 })).toEqual(silent(200, 200));
+  });
+
+  it('the interceptor', async () => {
+    expect(await run({ how: 'interceptor', close: false, times: 2 })).toEqual(silent(200, 200));
+  });
+
+  it.each([true, false])('no RPC node; closed: %s', async (close) => {
+    expect(await run({ close, options: { rpcUrl: dead(gonePort) } })).toEqual(silent('rpc_unavailable'));
+  });
+
+  it.each([true, false])('an RPC node that hangs; closed: %s', async (close) => {
+    expect(await run({ close, options: { ...quick, rpcUrl: dead(mutePort) } })).toEqual(silent('timeout'));
+  });
+
+  it.each([true, false])('429 of the RPC node; closed: %s', async (close) => {
+    sandbox.controls.node.fault('*', { kind: 'rateLimited' });
+    expect(await run({ close })).toEqual(silent('rate_limited'));
+  });
+
+  it('429 of the RPC node in the middle of a swap', async () => {
+    for (const method of ['sendTransaction', 'getSignatureStatuses', 'getTransaction']) {
+      sandbox.controls.node.fault(method, { kind: 'rateLimited', times: 2 });
+    }
+    expect(await run({})).toEqual(silent(200));
+  });
+
+  it('500 and garbage of the RPC node', async () => {
+    sandbox.controls.node.fault('*', { kind: 'status', status: 500, times: 2 });
+    sandbox.controls.node.fault('*', { kind: 'garbage' });
+    expect(await run({ times: 2 })).toEqual(silent('rpc_unavailable', 'invalid_response'));
+  });
+
+  it.each(['off', 'silent'] as const)('a WebSocket that is %s', async (mode) => {
+    sandbox.controls.node.webSocket = mode;
+    expect(await run({ close: false })).toEqual(silent(200));
+  });
+
+  it('a WebSocket that hangs in its handshake, and one that is not there', async () => {
+    expect(await run({ close: false, options: { wsUrl: `ws://127.0.0.1:${mutePort}` } })).toEqual(silent(200));
+    expect(await run({ close: false, options: { wsUrl: `ws://127.0.0.1:${gonePort}` } })).toEqual(silent(200));
+  });
+
+  it.each([true, false])('no Jupiter; closed: %s', async (close) => {
+    expect(await run({ close, options: { jupiterUrl: dead(gonePort) } })).toEqual(silent('jupiter_unavailable'));
+  });
+
+  it('a Jupiter that hangs, and one that limits', async () => {
+    expect(await run({ options: { ...quick, jupiterUrl: dead(mutePort) } })).toEqual(silent('timeout'));
+    sandbox.controls.aggregator.fault('*', { kind: 'status', status: 429, headers: { 'retry-after': '0' } });
+    expect(await run({})).toEqual(silent('rate_limited'));
+  });
+
+  it.each([true, false])('a payment that stays uncertain; closed: %s', async (close) => {
+    await sandbox.controls.facilitator.stop();
+    expect(await run({ close, funds: { USDC: '1' } })).toEqual(silent('payment_rejected'));
+  });
+
+  it('an answer that never comes', async () => {
+    sandbox.controls.api.setSlowness(10_000);
+    expect(await run({ url: `${sandbox.apiUrl}/slow`, options: quick, funds: { USDC: '1' }, close: false })).toEqual(
+      silent('payment_uncertain'),
+    );
+    sandbox.controls.api.setSlowness(200);
+  });
+
+  it('terms that cannot be read, and terms that are hostile', async () => {
+    const bell = '\u0007\u001b[2J\u001b[31mWARNING';
+    const seller = await startSeller((request, response) => {
+      const value =
+        request.url === '/hostile' ? base64(envelopeV2([{ scheme: bell, network: bell, payTo: bell }], { error: bell })) : '%%%';
+      response.writeHead(402, { 'payment-required': value }).end(bell);
+    });
+    expect(await run({ url: `${seller.url}/hostile`, close: false })).toEqual(silent('unsupported_offer'));
+    expect(await run({ url: `${seller.url}/broken`, close: false })).toEqual(silent('malformed_payment_required'));
+    await seller.close();
+  });
+
+  it('the witness hears what is printed, and sees who does not end', async () => {
+    const child = spawn(process.execPath, ['-e', 'console.log("out"); console.warn("err"); setInterval(() => undefined, 1000)'], {
+      timeout: 2_000,
+    });
+    const [stdout, stderr, code] = await Promise.all([readAll(child.stdout), readAll(child.stderr), exitOf(child)]);
+    expect({ stdout, stderr, code }).toEqual({ stdout: 'out\n', stderr: 'err\n', code: null });
+  });
+});
