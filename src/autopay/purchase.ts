@@ -1,6 +1,6 @@
 import { hex } from '@scure/base';
 import { throwIfAborted } from '../deadline.js';
-import { amendError, isExactChangeError, ProtocolError, type Moved } from '../errors.js';
+import { amendError, isExactChangeError, ProtocolError, TransportError, type Moved } from '../errors.js';
 import type { Emit } from '../events.js';
 import type { Attempt, SignedSwap } from '../journal/types.js';
 import type { Hold } from '../journal/ledger.js';
@@ -9,7 +9,7 @@ import { formatUsd } from '../policy/policy.js';
 import type { Receipt } from '../receipt.js';
 import type { Call } from '../request.js';
 import type { PaymentRequired } from '../x402/types.js';
-import { adopt, underKey } from './adopt.js';
+import { adopt, inProgress, underKey } from './adopt.js';
 import { choose, type Choice } from './choose.js';
 import type { Core } from './core.js';
 import { fingerprintOf } from './fingerprint.js';
@@ -44,18 +44,19 @@ export async function purchase(
     checkPlace(call, unpaid, url);
     emit('payment.required', { url, method: call.method, offers: terms.accepts.length });
     const [body] = await Promise.all([call.replayable(), core.ready()]);
-    const choice = await choose(core, terms, { signal: call.signal, quote: false });
-    const fingerprint = fingerprintOf({ method: call.method, url }, body, choice.offer);
-    return await underKey(core, idempotencyKey, async () => {
+    const fingerprint = fingerprintOf({ method: call.method, url }, body);
+    const response = await underKey(core, idempotencyKey, async () => {
+      // Before the terms are looked at: what this 402 asks for must not decide whether an earlier one was paid.
       const adopted = await adopt(core, { fingerprint, idempotencyKey, call, url, emit, startedAt });
       if (adopted !== undefined) return adopted;
+      const choice = await choose(core, terms, { signal: call.signal, quote: false });
       const place = { url, method: call.method, fingerprint, ...(idempotencyKey === undefined ? {} : { idempotencyKey }) };
       const open = await prepare(core, { id, place, choice, signal: call.signal, emit, moved, startedAt });
-      const response = await present(core, call, url, open, moved, emit, startedAt);
-      // Nobody will read the first answer now; unread, it would keep its connection.
-      unpaid.body?.cancel().catch(() => undefined);
-      return response;
+      return present(core, call, url, open, moved, emit, startedAt);
     });
+    // Nobody will read the first answer now; unread, it would keep its connection.
+    unpaid.body?.cancel().catch(() => undefined);
+    return response;
   } catch (error) {
     if (!isExactChangeError(error)) throw error;
     const amended = amendError(error, { moved, response: unpaid });
@@ -95,12 +96,15 @@ export async function prepare(core: Core, { id, place, choice, signal, emit, mov
     amount,
     ...(microUsd === undefined ? {} : { microUsd: microUsd.toString() }),
   };
-  await reserve(core, reserved);
+  // Until its answer is there, nobody takes it for a lost one.
+  core.wallet.active.add(id);
   let attempt = reserved;
   let hold: Hold | undefined;
-  let signed = false;
+  let reservation = false;
   try {
-    const onSwapSigned = (swap: SignedSwap) => core.journal.put((attempt = { ...attempt, swap }));
+    await reserve(core, reserved);
+    reservation = true;
+    const onSwapSigned = (swap: SignedSwap) => write(core, (attempt = { ...attempt, swap }), 'swap');
     const secured = await secure(core, choice, { emit, signal, moved, onSwapSigned });
     hold = secured.hold;
     const funded = runtime.now();
@@ -112,16 +116,42 @@ export async function prepare(core: Core, { id, place, choice, signal, emit, mov
       signed: runtime.now() - startedAt,
     });
     const open = { ...attempt, state: 'signed' as const, payment, receipt };
-    await core.journal.put(open);
-    signed = true;
+    await write(core, open, 'payment');
     emit('payment.signed', { payerSignature: payment.payerSignature, lastValidBlockHeight: payment.lastValidBlockHeight });
     return { attempt: open, hold, seen: new Set() };
-  } finally {
-    if (!signed) {
-      hold?.release();
-      await core.journal.release(id);
-    }
+  } catch (error) {
+    core.wallet.active.delete(id);
+    hold?.release();
+    // What could not be written now is freed when it expires; the reason of the failure says more.
+    if (reservation) await giveUp(core, attempt, moved, error).catch(() => undefined);
+    throw error;
   }
+}
+
+/** Frees the budget. A swap that may still land stays on record, for `resume()` to decide. */
+function giveUp(core: Core, attempt: Attempt, moved: readonly Moved[], error: unknown): Promise<void> {
+  const { swap } = attempt;
+  const decided = isExactChangeError(error, 'swap_failed') || isExactChangeError(error, 'swap_expired');
+  if (swap === undefined || decided || moved.some(({ signature }) => signature === swap.signature)) return core.journal.release(attempt.id);
+  return core.journal.put({ ...attempt, microUsd: '0' });
+}
+
+/** Writes what must be on record before it may leave. */
+async function write(core: Core, attempt: Attempt, step: string): Promise<void> {
+  await core.journal.put(attempt).catch((cause: unknown) => {
+    throw unwritten(step, cause);
+  });
+}
+
+function unwritten(step: string, cause: unknown): TransportError {
+  return new TransportError(
+    'journal_unavailable',
+    'The journal could not be read or written, so nothing more was signed or sent. Repair it, then try again.',
+    {
+      details: { step },
+      cause,
+    },
+  );
 }
 
 /** Where a payment header may go at all. The origin may be a redirecting seller's, so it is in no message. */
@@ -149,8 +179,12 @@ function checkPlace(call: Call, unpaid: Response, url: string): void {
 
 async function reserve(core: Core, attempt: Attempt): Promise<void> {
   const caps = rollingCaps(core.config.policy);
-  const block = await core.journal.reserve(attempt, attempt.microUsd === undefined ? [] : caps);
-  if (block !== undefined) throw overBudget(block.cap, block.used, BigInt(attempt.microUsd ?? 0));
+  const refused = await core.journal.reserve(attempt, attempt.microUsd === undefined ? [] : caps).catch((cause: unknown) => {
+    throw unwritten('reserve', cause);
+  });
+  if (refused === undefined) return;
+  if ('taken' in refused) throw inProgress({});
+  throw overBudget(refused.cap, refused.used, BigInt(attempt.microUsd ?? 0));
 }
 
 function firstReceipt(

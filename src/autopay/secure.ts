@@ -56,7 +56,10 @@ export async function secure(core: Core, choice: Choice, task: Task): Promise<Se
   }
 }
 
-async function swapAndHold(core: Core, choice: Choice, task: Task): Promise<Secured> {
+// One more where others took what was there before the swap had brought the rest.
+const MAX_SWAPS = 2;
+
+async function swapAndHold(core: Core, choice: Choice, task: Task, swaps = 1): Promise<Secured> {
   const { offer } = choice;
   const facts = await freshFacts(core, choice, task.signal);
   const held = await holdNow(core, choice, task.signal);
@@ -74,9 +77,10 @@ async function swapAndHold(core: Core, choice: Choice, task: Task): Promise<Secu
   const { signature, inputMint, inAmount, outputMint, outAmount } = swap.record;
   task.moved.push({ kind: 'swap', signature, inputMint, inAmount, outputMint, outAmount });
   hold ??= await holdNow(core, choice, task.signal);
-  // Confirmed on our node, so it is there; if it is not, somebody else spends from this wallet.
-  if (hold === undefined) throw shortOf(offer, await freshFacts(core, choice, task.signal));
-  return { hold, swap };
+  if (hold !== undefined) return { hold, swap };
+  if (swaps < MAX_SWAPS) return swapAndHold(core, choice, task, swaps + 1);
+  // Confirmed on our node, so it was there: somebody else spends from this wallet.
+  throw shortOf(offer, await freshFacts(core, choice, task.signal));
 }
 
 /** A swap for everybody who waits by the time it is found: calls that are made together arrive one after the other. */

@@ -44,7 +44,7 @@ export function rememberAfter(core: Core, landed: LandedTransaction, { source, o
   for (const account of [source, output]) {
     const change = landed.tokenChanges.find((one) => one.account === account);
     if (change === undefined) ledger.forget(account);
-    else ledger.see(account, { amount: change.after, at });
+    else ledger.see(account, { amount: change.after, at }, change.after - change.before);
   }
 }
 

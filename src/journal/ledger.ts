@@ -18,7 +18,13 @@ export interface Hold {
 export interface Ledger {
   /** The balance as last seen, if not older than `maxAgeMs`. */
   known(account: string, now: number, maxAgeMs: number): Known | undefined;
-  see(account: string, known: Known): void;
+  /**
+   * Takes down a balance as the chain shows it. Payments in flight are in it or not, nobody can tell: where they explain the difference to
+   * what was known, they count as not, because their end takes them off.
+   *
+   * @param moved - What is known to have come in, or gone out, since the last time.
+   */
+  see(account: string, known: Known, moved?: bigint): void;
   forget(account: string): void;
   held(account: string): bigint;
   hold(account: string, amount: bigint): Hold;
@@ -37,7 +43,12 @@ export function createLedger(): Ledger {
       const known = balances.get(account);
       return known !== undefined && now - known.at <= maxAgeMs ? known : undefined;
     },
-    see: (account, known) => void balances.set(account, known),
+    see(account, { amount, at }, moved = 0n) {
+      const before = balances.get(account);
+      const expected = before === undefined ? amount : before.amount + moved;
+      const isExplained = amount <= expected && amount >= expected - (holds.get(account) ?? 0n);
+      balances.set(account, { amount: isExplained ? expected : amount, at });
+    },
     forget: (account) => void balances.delete(account),
     held: (account) => holds.get(account) ?? 0n,
     hold(account, amount) {

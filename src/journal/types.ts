@@ -42,12 +42,14 @@ export interface Attempt {
   readonly wallet: string;
   readonly network: string;
   readonly state: AttemptState;
-  /** An answer to the paid request reached the caller: none that is a server's failure. */
+  /** What was bought reached the caller: a success, or another answer that came with a settlement. */
   readonly delivered: boolean;
+  /** When a repeated call was first told that this is spent. Milliseconds since the epoch. */
+  readonly toldAt?: number;
   readonly url: string;
   readonly method: string;
   readonly host: string;
-  /** The same for calls that would buy the same thing. */
+  /** The same for equal requests: method, URL and body. */
   readonly fingerprint: string;
   readonly idempotencyKey?: string;
   /** Milliseconds since the epoch. */
@@ -62,29 +64,39 @@ export interface Attempt {
   readonly receipt?: Receipt;
 }
 
+/** Whose attempts: one wallet on one network. */
+export interface Owner {
+  readonly wallet: string;
+  /** CAIP-2. */
+  readonly network: string;
+}
+
 /** A cap that has no room. Millionths of a dollar. */
 export interface CapBlock {
   readonly cap: Cap;
   readonly used: bigint;
 }
 
-export interface AttemptFilter {
-  readonly wallet?: string;
-  readonly state?: AttemptState;
+/** An earlier attempt bears the key, and has not come to nothing. */
+export interface KeyTaken {
+  readonly taken: Attempt;
 }
 
 /** Where attempts and what they cost are kept. A write has happened, durably where the journal is durable, when its promise resolves. */
 export interface Journal {
-  /** Writes a new attempt if every cap has room for it: checked and written as one step. Otherwise writes nothing and says which cap. */
-  reserve(attempt: Attempt, caps: readonly Cap[]): Promise<CapBlock | undefined>;
+  /**
+   * Writes a new attempt if its key is free and every cap has room for it: checked and written as one step. Otherwise writes nothing
+   * and says why.
+   */
+  reserve(attempt: Attempt, caps: readonly Cap[]): Promise<CapBlock | KeyTaken | undefined>;
   /** Replaces an attempt by its next state. */
   put(attempt: Attempt): Promise<void>;
   /** Forgets an attempt that never signed a payment; its price counts no more. */
   release(id: string): Promise<void>;
-  /** Attempts of a wallet that would buy the same thing, or bear the same key where one is given; in the order they were made. */
-  similar(wallet: string, fingerprint: string, idempotencyKey: string | undefined): Promise<Attempt[]>;
-  /** Attempts in the order they were made. */
-  attempts(filter: AttemptFilter): AsyncIterable<Attempt>;
+  /** Attempts at the same request, or under the same key where one is given; in the order they were made. */
+  similar(owner: Owner, fingerprint: string, idempotencyKey: string | undefined): Promise<Attempt[]>;
+  /** An owner's attempts in the order they were made. */
+  attempts(owner: Owner, state?: AttemptState): AsyncIterable<Attempt>;
   /** What is spent or reserved of each cap at a time, in millionths of a dollar. */
-  used(wallet: string, caps: readonly Cap[], now: number): Promise<bigint[]>;
+  used(owner: Owner, caps: readonly Cap[], now: number): Promise<bigint[]>;
 }

@@ -2,7 +2,7 @@ import { createClient, memoryJournal, receiptOf, type Client, type ClientOptions
 import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startLegacySeller, type LegacySeller } from '../fixtures/legacy/seller.js';
-import { signaturesOf, tokenAccount, tokenAmount } from '../helpers/chain.js';
+import { signaturesOf, tokenAccount, tokenAmount, until } from '../helpers/chain.js';
 import { decided, onSandbox, recorded } from '../helpers/flow.js';
 
 let sandbox: Sandbox;
@@ -165,6 +165,28 @@ describe('twenty calls that share one signal', () => {
     process.off('warning', warn);
     expect(warnings.map(({ message }) => message)).toEqual([]);
   });
+});
+
+describe('a call that is given up', () => {
+  it.each(['payment.required', 'balance.checked', 'swap.quoted', 'swap.signed', 'swap.confirmed', 'payment.signed'] as const)(
+    'at %s leaves its tokens, its budget and its swap to the next',
+    async (step) => {
+      const client = clientFor(await sandbox.createWallet({ SOL: '0.5' }), { policy: { minSwap: '0.01', maxPerDay: '0.01' } });
+      const events = recorded(client);
+      const giveUp = new AbortController();
+      const reason = new Error('not wanted any more');
+      const stop = client.on(step, () => giveUp.abort(reason));
+      await expect(client.fetch(`${sandbox.apiUrl}/usdc`, { signal: giveUp.signal })).rejects.toBe(reason);
+      stop();
+      const seen = (type: string) => events.filter((event) => event.type === type).length;
+      // A swap that was signed goes on to its end.
+      if (seen('swap.signed') > 0) await until('the swap is confirmed', () => (seen('swap.confirmed') > 0 ? true : undefined));
+      expect(await client.spent()).toEqual([expect.objectContaining({ used: '0' })]);
+      const response = await client.fetch(`${sandbox.apiUrl}/usdc`);
+      expect((await decided(response)).state).toBe('settled');
+      expect([seen('swap.signed'), seen('payment.sent'), seen('payment.settled')]).toEqual([1, 1, 1]);
+    },
+  );
 });
 
 describe('two clients of one wallet', () => {

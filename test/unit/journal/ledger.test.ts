@@ -84,3 +84,37 @@ describe('a hold', () => {
     );
   });
 });
+
+describe('a balance that is read while payments are in flight', () => {
+  const read = (amount: bigint, moved?: bigint) => {
+    const ledger = createLedger();
+    ledger.see('a', { amount: 100n, at: 0 });
+    const holds = [ledger.hold('a', 10n), ledger.hold('a', 20n)];
+    ledger.see('a', { amount, at: 1 }, moved);
+    return { ledger, holds, free: () => (ledger.known('a', 1, 0)?.amount ?? 0n) - ledger.held('a') };
+  };
+
+  it.each([100n, 90n, 80n, 70n])('of %d is what was known, less what they will take, whichever of them have landed', (amount) => {
+    const { holds, free } = read(amount);
+    expect(free()).toBe(70n);
+    holds.forEach((hold) => hold.spend());
+    expect(free()).toBe(70n);
+  });
+
+  it('counts what is known to have come in besides', () => {
+    for (const landed of [0n, 10n, 30n]) expect(read(150n - landed, 50n).free()).toBe(120n);
+  });
+
+  it.each([130n, 69n])('of %d is taken as it is: they do not explain it', (amount) => {
+    expect(read(amount).ledger.known('a', 1, 0)?.amount).toBe(amount);
+  });
+
+  it('is exact again once they are over', () => {
+    const { ledger, holds } = read(90n);
+    holds[0]?.spend();
+    holds[1]?.release();
+    expect(ledger.known('a', 1, 0)?.amount).toBe(90n);
+    ledger.see('a', { amount: 85n, at: 2 });
+    expect(ledger.known('a', 2, 0)?.amount).toBe(85n);
+  });
+});
