@@ -122,7 +122,8 @@ async function payingFetch(
     if (unpaid.status !== 402 || call.paysItself) return unpaid;
     const terms = await readPaymentRequired(unpaid, { timeoutMs: config.timeouts.terms, signal: call.signal });
     if (terms === undefined) return unpaid;
-    const idempotencyKey = init?.idempotencyKey ?? call.headers.get('idempotency-key') ?? undefined;
+    // An empty key would be one key for every call.
+    const idempotencyKey = init?.idempotencyKey || call.headers.get('idempotency-key') || undefined;
     const paid = await (await engine()).purchase(call, unpaid, terms, idempotencyKey);
     // The paid request went straight to where the call had been redirected, so the answer to it cannot know.
     if (unpaid.redirected) Object.defineProperty(paid, 'redirected', { value: true });

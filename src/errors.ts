@@ -41,6 +41,7 @@ export interface ErrorDetails {
   invalid_key: { readonly reason: string };
   missing_dependency: { readonly packages: readonly string[] };
   client_closed: None;
+  idempotency_mismatch: None;
   // ProtocolError: what the seller sent
   malformed_payment_required: { readonly reason: string };
   unsupported_offer: { readonly reason: string };
@@ -82,6 +83,7 @@ export interface ErrorDetails {
   payment_in_progress: { readonly payerSignature?: string };
   already_spent: { readonly payerSignature: string; readonly signature?: string };
   // TransportError: somebody did not answer properly
+  journal_unavailable: { readonly step: string };
   rpc_unavailable: { readonly method: string };
   rpc_wrong_network: { readonly expected: string; readonly actual: string };
   jupiter_unavailable: { readonly status: number };
@@ -101,6 +103,7 @@ const CODES = {
   invalid_key: ['Config', 'never'],
   missing_dependency: ['Config', 'never'],
   client_closed: ['Config', 'never'],
+  idempotency_mismatch: ['Config', 'never'],
   malformed_payment_required: ['Protocol', 'never'],
   unsupported_offer: ['Protocol', 'never'],
   unsupported_network: ['Protocol', 'never'],
@@ -134,6 +137,7 @@ const CODES = {
   payment_uncertain: ['Settlement', 'same'],
   payment_in_progress: ['Settlement', 'same'],
   already_spent: ['Settlement', 'never'],
+  journal_unavailable: ['Transport', 'fresh'],
   rpc_unavailable: ['Transport', 'fresh'],
   rpc_wrong_network: ['Transport', 'never'],
   jupiter_unavailable: ['Transport', 'fresh'],

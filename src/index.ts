@@ -64,7 +64,7 @@ export type { InterceptorOptions } from './interceptor.js';
 export type { Payment, PayOptions, SwapResult } from './autopay/engine.js';
 export type { Plan } from './autopay/plan.js';
 export type { ClientEvent, EventDetails, EventName, Listener } from './events.js';
-export type { Attempt, AttemptFilter, AttemptState, CapBlock, Journal, SignedPayment, SignedSwap } from './journal/types.js';
+export type { Attempt, AttemptState, CapBlock, Journal, KeyTaken, Owner, SignedPayment, SignedSwap } from './journal/types.js';
 export type { Cap, CapUse } from './policy/caps.js';
 export type { PolicyOptions } from './policy/policy.js';
 export type { Signer, SigningIntent } from './solana/signer.js';

@@ -1,10 +1,11 @@
-import { SettlementError, type ErrorDetails } from '../errors.js';
+import { ConfigError, isExactChangeError, SettlementError, type ErrorDetails, type Moved } from '../errors.js';
+import { throwIfAborted } from '../deadline.js';
 import type { Emit } from '../events.js';
-import type { Attempt } from '../journal/types.js';
 import type { Call } from '../request.js';
 import type { Core } from './core.js';
 import { decide, openOf, type Open } from './follow.js';
 import { present } from './present.js';
+import { ownerOf } from './owner.js';
 
 interface Repeat {
   readonly fingerprint: string;
@@ -16,57 +17,90 @@ interface Repeat {
 }
 
 /**
- * Looks for an earlier attempt at the same purchase whose answer did not reach its caller, and lets the chain decide it first:
- * `already_spent`, the same payment presented again (GET and HEAD), or undefined where the way is free for a new one.
+ * Looks for earlier attempts at the same request whose answer did not reach its caller, before any terms are looked at, and lets the chain
+ * decide them first: `already_spent`, the same payment presented again (GET and HEAD), or undefined where the way is free for a new one.
  */
 export async function adopt(core: Core, repeat: Repeat): Promise<Response | undefined> {
   const { call, url, emit, startedAt } = repeat;
-  const earlier = await findEarlier(core, repeat);
-  if (earlier === undefined) return undefined;
-  if (core.wallet.active.has(earlier.id)) throw inProgress({ payerSignature: earlier.payment.payerSignature });
-  const open = openOf(core, earlier);
-  if (earlier.state === 'signed') await decide(core, open, emit, core.closing.signal);
-  if (open.attempt.state === 'settled') throw spent(open.attempt);
-  if (open.attempt.state === 'unsettled') return undefined;
-  if (call.method === 'GET' || call.method === 'HEAD') return present(core, call, url, open, [], emit, startedAt);
-  throw undecided(open.attempt);
+  for (const earlier of await findEarlier(core, repeat)) {
+    const open = openOf(core, earlier);
+    if (open.attempt.state === 'signed') await ask(core, open, emit, call.signal);
+    if (open.attempt.state === 'settled') throw await tell(core, open);
+    if (open.attempt.state === 'unsettled') continue;
+    if (call.method === 'GET' || call.method === 'HEAD') return present(core, call, url, open, [], emit, startedAt);
+    throw undecided(open);
+  }
+  return undefined;
 }
 
-async function findEarlier(core: Core, { fingerprint, idempotencyKey }: Repeat): Promise<Open['attempt'] | undefined> {
-  const { runtime, retryWindow, signer } = core.config;
-  let found: Open['attempt'] | undefined;
-  for (const attempt of await core.journal.similar(signer.address, fingerprint, idempotencyKey)) {
-    const { payment, receipt, state } = attempt;
+async function findEarlier(core: Core, { fingerprint, idempotencyKey }: Repeat): Promise<Open['attempt'][]> {
+  const { runtime, retryWindow } = core.config;
+  const found: Open['attempt'][] = [];
+  for (const attempt of await core.journal.similar(ownerOf(core), fingerprint, idempotencyKey)) {
+    const { payment, receipt, state, toldAt, delivered } = attempt;
+    if (idempotencyKey !== undefined && attempt.fingerprint !== fingerprint) throw mismatch();
     if (payment === undefined || receipt === undefined || state === 'unsettled') continue;
-    // Parallel calls without a key are separate purchases, and so are later ones once the answer arrived.
-    const keyed = idempotencyKey !== undefined;
-    const lost = !attempt.delivered && !core.wallet.active.has(attempt.id);
-    const recent = state === 'signed' || runtime.now() - attempt.at <= retryWindow;
-    if (recent && (keyed || lost)) found = { ...attempt, payment, receipt };
+    // Parallel calls without a key are separate purchases, and so are later ones once the answer arrived, or was told to be lost.
+    const lost = !delivered && !core.wallet.active.has(attempt.id);
+    const untold = toldAt === undefined || runtime.now() - toldAt <= retryWindow;
+    if (idempotencyKey !== undefined || (lost && untold)) found.push({ ...attempt, payment, receipt });
   }
   return found;
+}
+
+async function ask(core: Core, open: Open, emit: Emit, signal: AbortSignal | undefined): Promise<void> {
+  try {
+    await decide(core, open, emit, signal ?? core.closing.signal);
+  } catch (error) {
+    throwIfAborted(signal);
+    if (!isExactChangeError(error)) throw error;
+    // Whatever kept us from asking, that payment is out there.
+    throw undecided(open, error);
+  }
+}
+
+/** From now on, for as long as the window lasts, repeats are told the same. */
+async function tell(core: Core, open: Open): Promise<SettlementError> {
+  const { attempt } = open;
+  if (attempt.toldAt === undefined) {
+    open.attempt = { ...attempt, toldAt: core.config.runtime.now() };
+    // Not written down, it is told once more than it had to be.
+    await core.journal.put(open.attempt).catch(() => undefined);
+  }
+  return spent(attempt);
 }
 
 function spent({ payment, receipt, mint, amount }: Open['attempt']): SettlementError {
   const { payerSignature } = payment;
   const { signature } = receipt.payment;
+  const { swap } = receipt;
+  const swapped: Moved[] = swap === undefined ? [] : [{ kind: 'swap', ...withoutProvider(swap) }];
+  const paid: Moved[] = signature === undefined ? [] : [{ kind: 'payment', signature, inputMint: mint, inAmount: amount }];
   return new SettlementError(
     'already_spent',
     'This purchase is paid already. Ask the seller for its answer with the signature, or buy again by giving a new idempotencyKey.',
-    {
-      details: { payerSignature, ...(signature === undefined ? {} : { signature }) },
-      funds: 'spent',
-      moved: signature === undefined ? [] : [{ kind: 'payment', signature, inputMint: mint, inAmount: amount }],
-    },
+    { details: { payerSignature, ...(signature === undefined ? {} : { signature }) }, funds: 'spent', moved: [...swapped, ...paid] },
   );
 }
 
-function undecided({ payment }: Open['attempt']): SettlementError {
-  const { payerSignature, lastValidBlockHeight } = payment;
+function withoutProvider({ provider: _provider, ...swap }: NonNullable<Open['attempt']['receipt']['swap']>): Omit<Moved, 'kind'> {
+  return swap;
+}
+
+function undecided({ attempt }: Open, cause?: unknown): SettlementError {
+  const { payerSignature, lastValidBlockHeight } = attempt.payment;
   return new SettlementError(
     'payment_uncertain',
     `An earlier payment for this same call may still settle until block height ${lastValidBlockHeight} is final. Repeat the call after that, or pay anew by giving a new idempotencyKey.`,
-    { details: { payerSignature, lastValidBlockHeight }, funds: 'uncertain' },
+    { details: { payerSignature, lastValidBlockHeight }, funds: 'uncertain', ...(cause === undefined ? {} : { cause }) },
+  );
+}
+
+function mismatch(): ConfigError {
+  return new ConfigError(
+    'idempotency_mismatch',
+    'This idempotencyKey was used for another request. Use one key for one request (method, URL and body), and a new one for another.',
+    { details: {} },
   );
 }
 
@@ -85,7 +119,8 @@ export async function underKey<T>({ wallet }: Core, idempotencyKey: string | und
   }
 }
 
-function inProgress(details: ErrorDetails['payment_in_progress']): SettlementError {
+/** The refusal of a call whose key another call is under way with. */
+export function inProgress(details: ErrorDetails['payment_in_progress']): SettlementError {
   return new SettlementError('payment_in_progress', 'A call with this idempotencyKey is being paid right now. Wait for its answer.', {
     details,
     funds: 'uncertain',

@@ -13,6 +13,7 @@ import type { PaymentRequired } from '../x402/types.js';
 import { choose } from './choose.js';
 import { createCore, type ComposeTransport, type Core } from './core.js';
 import { decide, follow, openOf } from './follow.js';
+import { ownerOf } from './owner.js';
 import { makePlan, type Plan } from './plan.js';
 import { checkOrigin, newId, prepare, purchase } from './purchase.js';
 import { runSwap } from './run-swap.js';
@@ -80,21 +81,21 @@ export function createEngine(config: Config, events: Events, compose: ComposeTra
       return core.transport.balance({ wallet, ...(mints === undefined ? {} : { mint: mints }) }, { signal });
     },
     async *receipts({ state }) {
-      for await (const { receipt } of core.journal.attempts({ wallet })) {
+      for await (const { receipt } of core.journal.attempts(ownerOf(core))) {
         if (receipt !== undefined && (state === undefined || receipt.state === state)) yield receipt;
       }
     },
     resume: () => resume(core),
     async spent() {
       const caps = rollingCaps(config.policy);
-      const used = await core.journal.used(wallet, caps, config.runtime.now());
+      const used = await core.journal.used(ownerOf(core), caps, config.runtime.now());
       return caps.map((cap, index) => capUse(cap, used[index] ?? 0n));
     },
     async warm() {
       await Promise.all([core.ready(), core.blockhashes.fresh(), readHoldings(core, pinnedMints(config.network), undefined)]);
     },
     close() {
-      core.closing.abort();
+      core.closing.abort(clientClosed());
       core.rpc.close();
       return Promise.resolve();
     },
@@ -126,8 +127,13 @@ async function pay(core: Core, given: PaymentRequired | Response, { url, signal 
   // What the header is presented with is the caller's to know, so no other call adopts this payment.
   const place = { url: at, method: 'GET', fingerprint: id };
   const open = await prepare(core, { id, place, choice, signal, emit, moved: [], startedAt });
+  core.wallet.active.delete(id);
   void follow(core, open, emit);
   return { header: open.attempt.payment.header, receipt: open.attempt.receipt };
+}
+
+function clientClosed(): ConfigError {
+  return new ConfigError('client_closed', 'This client was closed meanwhile. Create a new one.', { details: {} });
 }
 
 function checkUrl(at: string): void {
@@ -147,7 +153,7 @@ function isResponse(given: PaymentRequired | Response): given is Response {
 
 async function resume(core: Core): Promise<Receipt[]> {
   const decided: Receipt[] = [];
-  for await (const attempt of core.journal.attempts({ wallet: core.config.signer.address, state: 'signed' })) {
+  for await (const attempt of core.journal.attempts(ownerOf(core), 'signed')) {
     const { payment, receipt } = attempt;
     if (payment === undefined || receipt === undefined || core.wallet.active.has(attempt.id)) continue;
     const open = openOf(core, { ...attempt, payment, receipt });

@@ -7,6 +7,7 @@ import type { SwapQuote } from '../swap/types.js';
 import type { PaymentRequired, X402Version } from '../x402/types.js';
 import { choose } from './choose.js';
 import type { Core } from './core.js';
+import { ownerOf } from './owner.js';
 
 /** What paying for a call would take. JSON-safe; amounts are decimal strings of base units. */
 export interface Plan {
@@ -43,7 +44,7 @@ export interface Plan {
 export async function makePlan(core: Core, call: Call, unpaid: Response, terms: PaymentRequired | undefined): Promise<Plan> {
   const { policy, signer, runtime } = core.config;
   const rolling = rollingCaps(policy);
-  const used = await core.journal.used(signer.address, rolling, runtime.now());
+  const used = await core.journal.used(ownerOf(core), rolling, runtime.now());
   const base = {
     url: unpaid.url === '' ? call.url : unpaid.url,
     method: call.method,

@@ -34,8 +34,11 @@ export async function present(
       timings: { ...open.attempt.receipt.timings, answered: runtime.now() - startedAt },
     };
     // A 402 may claim a transaction too, one that is still pending: where to look first.
-    open.attempt = { ...open.attempt, delivered: isAnswer(response.status), receipt };
-    await core.journal.put(open.attempt);
+    open.attempt = { ...open.attempt, delivered: isDelivery(response.status, settlement?.success === true), receipt };
+    // The answer is worth more than its record: the next write of this attempt, by whoever follows it, catches up.
+    await core.journal
+      .put(open.attempt)
+      .catch(() => emit('warning', { message: `The journal could not be written after payment ${receipt.payment.payerSignature}.` }));
     if (response.status === 402) throw await rejected(core, response, open, moved, emit);
     // What the seller says is settled is spent until the chain says otherwise: the next call must not count on it.
     if (settlement?.success === true) open.hold?.spend();
@@ -52,9 +55,12 @@ export async function present(
   }
 }
 
-/** A failed server may have kept the payment: who repeats such a call, or a wrapper that does, must not pay for it anew. */
-function isAnswer(status: number): boolean {
-  return status !== 402 && status < 500;
+/**
+ * Whether an answer is what was bought. A failed or redirecting server may have kept the payment: who repeats such a call, or a wrapper
+ * that does, must not pay for it anew before the chain has decided.
+ */
+function isDelivery(status: number, settled: boolean): boolean {
+  return (status >= 200 && status < 300) || (settled && status !== 402);
 }
 
 async function send(

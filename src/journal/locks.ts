@@ -1,28 +1,40 @@
+import { untilAborted } from '../deadline.js';
+
 /** Named locks, first come first served. */
 export interface Locks {
-  /** Runs `work` while holding all `names`. They are taken in one order everywhere, so that no two holders wait for each other. */
-  hold<T>(names: readonly string[], work: () => Promise<T>): Promise<T>;
+  /**
+   * Runs `work` while holding all `names`. They are taken in one order everywhere, so that no two holders wait for each other.
+   * Whoever waits for one leaves the queue when one of `signals` fires, with its reason; work that has begun is not stopped.
+   */
+  hold<T>(names: readonly string[], work: () => Promise<T>, signals?: readonly (AbortSignal | undefined)[]): Promise<T>;
 }
 
 export function createLocks(): Locks {
   const tails = new Map<string, Promise<void>>();
-  const take = async (name: string): Promise<() => void> => {
+  const take = async (name: string, signals: readonly (AbortSignal | undefined)[]): Promise<() => void> => {
     const before = tails.get(name);
     let release = (): void => undefined;
     const held = new Promise<void>((resolve) => (release = resolve));
     const tail = (before ?? Promise.resolve()).then(() => held);
     tails.set(name, tail);
-    await before;
-    return () => {
+    const free = () => {
       release();
       if (tails.get(name) === tail) tails.delete(name);
     };
+    const turn = signals.reduce<Promise<void>>(untilAborted, before ?? Promise.resolve());
+    // Who comes next still waits for who came before: only this place falls out of the queue.
+    await turn.catch((reason: unknown) => {
+      release();
+      void tail.then(free);
+      throw reason;
+    });
+    return free;
   };
   return {
-    async hold(names, work) {
+    async hold(names, work, signals = []) {
       const releases: (() => void)[] = [];
       try {
-        for (const name of [...new Set(names)].sort()) releases.push(await take(name));
+        for (const name of [...new Set(names)].sort()) releases.push(await take(name, signals));
         return await work();
       } finally {
         for (const release of releases.reverse()) release();

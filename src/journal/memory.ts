@@ -1,5 +1,5 @@
 import { counts, type Cap } from '../policy/caps.js';
-import type { Attempt, Journal } from './types.js';
+import type { Attempt, Journal, Owner } from './types.js';
 
 // Closed attempts older than any cap's window are kept only up to this many.
 const KEPT = 10_000;
@@ -31,20 +31,29 @@ export function memoryJournal(): Journal {
       if (ids?.size === 0) index.delete(name);
     }
   };
-  const used = (wallet: string, cap: Cap, now: number): bigint => {
+  const used = (owner: Owner, cap: Cap, now: number): bigint => {
     let sum = 0n;
-    for (const { wallet: owner, host, state, at, microUsd } of attempts.values()) {
-      if (owner === wallet && state !== 'unsettled' && at > now - cap.windowMs && counts(cap, host)) sum += BigInt(microUsd ?? 0);
+    for (const attempt of attempts.values()) {
+      const { host, state, at, microUsd } = attempt;
+      if (isOf(attempt, owner) && state !== 'unsettled' && at > now - cap.windowMs && counts(cap, host)) sum += BigInt(microUsd ?? 0);
     }
     return sum;
   };
+  const named = (owner: Owner, name: string): Attempt[] =>
+    [...(index.get(name) ?? [])].flatMap((id) => attempts.get(id) ?? []).filter((attempt) => isOf(attempt, owner));
   return {
     // No await between the check and the write: in one process that makes them one step.
     reserve(attempt, caps) {
+      const { idempotencyKey } = attempt;
+      const taken =
+        idempotencyKey === undefined ? undefined : named(attempt, keyName(idempotencyKey)).find(({ state }) => state !== 'unsettled');
+      if (taken !== undefined) return Promise.resolve({ taken });
       const cost = BigInt(attempt.microUsd ?? 0);
+      // A negative cost would be credit.
+      if (cost < 0n) return Promise.reject(new RangeError('an attempt cannot cost less than nothing'));
       for (const cap of caps) {
         if (!counts(cap, attempt.host)) continue;
-        const spent = used(attempt.wallet, cap, attempt.at);
+        const spent = used(attempt, cap, attempt.at);
         if (spent + cost > cap.limit) return Promise.resolve({ cap, used: spent });
       }
       add(attempt);
@@ -60,22 +69,26 @@ export function memoryJournal(): Journal {
       remove(id);
       return Promise.resolve();
     },
-    similar(wallet, fingerprint, idempotencyKey) {
-      const ids = index.get(idempotencyKey === undefined ? `fingerprint ${fingerprint}` : `key ${idempotencyKey}`) ?? [];
-      const found = [...ids].flatMap((id) => attempts.get(id) ?? []);
-      return Promise.resolve(found.filter((attempt) => attempt.wallet === wallet));
-    },
-    async *attempts({ wallet, state }) {
+    similar: (owner, fingerprint, idempotencyKey) =>
+      Promise.resolve(named(owner, idempotencyKey === undefined ? requestName(fingerprint) : keyName(idempotencyKey))),
+    async *attempts(owner, state) {
       for (const attempt of [...attempts.values()]) {
-        if ((wallet === undefined || attempt.wallet === wallet) && (state === undefined || attempt.state === state)) yield attempt;
+        if (isOf(attempt, owner) && (state === undefined || attempt.state === state)) yield attempt;
       }
     },
-    used: (wallet, caps, now) => Promise.resolve(caps.map((cap) => used(wallet, cap, now))),
+    used: (owner, caps, now) => Promise.resolve(caps.map((cap) => used(owner, cap, now))),
   };
 }
 
+function isOf(attempt: Attempt, { wallet, network }: Owner): boolean {
+  return attempt.wallet === wallet && attempt.network === network;
+}
+
+const requestName = (fingerprint: string) => `request ${fingerprint}`;
+const keyName = (idempotencyKey: string) => `key ${idempotencyKey}`;
+
 function namesOf({ fingerprint, idempotencyKey }: Attempt): string[] {
-  return [`fingerprint ${fingerprint}`, ...(idempotencyKey === undefined ? [] : [`key ${idempotencyKey}`])];
+  return [requestName(fingerprint), ...(idempotencyKey === undefined ? [] : [keyName(idempotencyKey)])];
 }
 
 /** The oldest closed attempts from before a time, as far as there are too many in all. */

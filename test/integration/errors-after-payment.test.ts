@@ -187,7 +187,11 @@ describe('402 again, though the payment has landed', () => {
     loseSettlement();
     await failureOf(payer.client.fetch(url('/usdc')), 'payment_rejected');
     await told(payer, 'payment.settled');
-    expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
+    // Once it has to be told, however long ago it was paid.
+    await failureOf(payer.client.fetch(url('/usdc')), 'already_spent');
+    await until('the window is over', async () =>
+      (await payer.client.fetch(url('/usdc')).catch(() => undefined))?.status === 200 ? true : undefined,
+    );
     expect(await settledOf(payer)).toBe(2);
   });
 });

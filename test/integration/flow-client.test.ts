@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { createClient, memoryJournal, receiptOf, type Client, type ClientOptions, type Journal, type Receipt } from 'exact-change';
+import { createClient, memoryJournal, receiptOf, SOLANA_MAINNET, type Client, type ClientOptions, type Journal, type Receipt } from 'exact-change';
 import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startLegacySeller, type LegacySeller } from '../fixtures/legacy/seller.js';
@@ -77,7 +77,7 @@ describe('plan', () => {
     expect(events).toEqual([]);
     expect(Object.keys(node.callsByMethod('client')).filter((method) => !READS.includes(method))).toEqual([]);
     expect([api.calls(), facilitator.calls()]).toEqual([1, 0]);
-    expect(await collect(journal.attempts({}))).toEqual([]);
+    expect(await collect(journal.attempts({ wallet: client.address, network: SOLANA_MAINNET }))).toEqual([]);
     expect(await client.spent()).toEqual([expect.objectContaining({ used: '0' })]);
 
     const receipt = await decided(await client.fetch(`${sandbox.apiUrl}/pyusd`));
@@ -360,7 +360,7 @@ describe('the journal', () => {
       'put signed with swap and payment, 2 signed, 1 served, delivered true',
       'put settled with swap and payment, 2 signed, 1 served, delivered true',
     ]);
-    const [attempt, ...others] = await collect(inner.attempts({ wallet: wallet.address }));
+    const [attempt, ...others] = await collect(inner.attempts({ wallet: wallet.address, network: SOLANA_MAINNET }));
     expect(others).toEqual([]);
     expect(attempt).toMatchObject({
       id: receipt.id,
@@ -376,7 +376,7 @@ describe('the journal', () => {
     const journal = memoryJournal();
     const client = clientFor(await sandbox.createWallet({ SOL: '0.001' }), { journal });
     await expect(client.fetch(`${sandbox.apiUrl}/usdc`)).rejects.toMatchObject({ code: 'insufficient_funds' });
-    expect(await collect(journal.attempts({}))).toEqual([]);
+    expect(await collect(journal.attempts({ wallet: client.address, network: SOLANA_MAINNET }))).toEqual([]);
     expect(await client.spent()).toEqual([expect.objectContaining({ used: '0' })]);
   });
 });

@@ -9,6 +9,8 @@ const NOW = 1_800_000_000_000;
 const day = (limit: bigint): Cap => ({ name: 'maxPerDay', limit, windowMs: DAY_MS });
 const host = (name: string, limit: bigint): Cap => ({ name: 'maxPerHost', limit, windowMs: DAY_MS, host: name });
 
+const OWNER = { wallet: 'wallet', network: 'solana' };
+
 let made = 0;
 function attempt(over: Partial<Attempt> = {}): Attempt {
   made += 1;
@@ -42,7 +44,7 @@ describe('reserving', () => {
     const blocks = await Promise.all(Array.from({ length: 20 }, () => journal.reserve(attempt(), [day(50_000n)])));
     expect(blocks.filter((block) => block === undefined)).toHaveLength(5);
     expect(blocks.filter((block) => block !== undefined)).toEqual(Array.from({ length: 15 }, () => ({ cap: day(50_000n), used: 50_000n })));
-    expect(await journal.used('wallet', [day(50_000n)], NOW)).toEqual([50_000n]);
+    expect(await journal.used(OWNER, [day(50_000n)], NOW)).toEqual([50_000n]);
   });
 
   it('holds to the unit', async () => {
@@ -61,8 +63,8 @@ describe('reserving', () => {
     expect(await journal.reserve(attempt(), caps)).toEqual({ cap: caps[1], used: 10_000n });
     expect(await journal.reserve(attempt({ host: 'other.test' }), caps)).toEqual({ cap: caps[2], used: 0n });
     expect(await journal.reserve(attempt({ host: 'third.test' }), caps)).toBeUndefined();
-    expect(await journal.used('wallet', caps, NOW)).toEqual([20_000n, 10_000n, 0n]);
-    expect(await ids(journal.attempts({}))).toHaveLength(2);
+    expect(await journal.used(OWNER, caps, NOW)).toEqual([20_000n, 10_000n, 0n]);
+    expect(await ids(journal.attempts(OWNER))).toHaveLength(2);
   });
 
   it('never lets the sum above any cap, whatever the order of calls', async () => {
@@ -91,17 +93,36 @@ describe('reserving', () => {
             if (what === 'release') await journal.release(one.id);
             else await journal.put({ ...one, state: what === 'settle' ? 'settled' : 'unsettled' });
           }
-          const used = await journal.used('wallet', caps, now);
+          const used = await journal.used(OWNER, caps, now);
           caps.forEach(({ limit }, index) => expect(used[index]).toBeLessThanOrEqual(limit));
         }
       }),
     );
   });
 
-  it('counts each wallet by itself', async () => {
+  it('gives one key to one attempt, until that has come to nothing', async () => {
+    const journal = memoryJournal();
+    const first = attempt({ idempotencyKey: 'key' });
+    const results = await Promise.all(
+      [first, attempt({ idempotencyKey: 'key' }), attempt({ idempotencyKey: 'key' })].map((one) => journal.reserve(one, [])),
+    );
+    expect(results).toEqual([undefined, { taken: first }, { taken: first }]);
+    expect(await journal.reserve(attempt({ idempotencyKey: 'key', wallet: 'other' }), [])).toBeUndefined();
+    await journal.put({ ...first, state: 'unsettled' });
+    expect(await journal.reserve(attempt({ idempotencyKey: 'key' }), [])).toBeUndefined();
+  });
+
+  it('takes no negative cost for credit', async () => {
+    const journal = memoryJournal();
+    await expect(journal.reserve(attempt({ microUsd: '-1' }), [day(10n)])).rejects.toThrow(RangeError);
+    expect(await journal.used(OWNER, [day(10n)], NOW)).toEqual([0n]);
+  });
+
+  it('counts each wallet by itself, and each network', async () => {
     const journal = memoryJournal();
     expect(await journal.reserve(attempt(), [day(10_000n)])).toBeUndefined();
     expect(await journal.reserve(attempt({ wallet: 'other' }), [day(10_000n)])).toBeUndefined();
+    expect(await journal.reserve(attempt({ network: 'other' }), [day(10_000n)])).toBeUndefined();
     expect(await journal.reserve(attempt(), [day(10_000n)])).toBeDefined();
   });
 });
@@ -117,7 +138,7 @@ describe('the rolling window', () => {
   ])('%d ms after a payment its money is free again: %s', async (later, free) => {
     const journal = memoryJournal();
     await journal.reserve(attempt({ state: 'settled' }), [day(10_000n)]);
-    expect(await journal.used('wallet', [day(10_000n)], NOW + later)).toEqual([free ? 0n : 10_000n]);
+    expect(await journal.used(OWNER, [day(10_000n)], NOW + later)).toEqual([free ? 0n : 10_000n]);
     expect((await journal.reserve(attempt({ at: NOW + later }), [day(10_000n)])) === undefined).toBe(free);
   });
 
@@ -131,7 +152,7 @@ describe('the rolling window', () => {
     const one = attempt();
     await journal.reserve(one, []);
     await journal.put({ ...one, state });
-    expect(await journal.used('wallet', [day(1n), host('api.test', 1n), host('other.test', 1n)], NOW)).toEqual([used, used, 0n]);
+    expect(await journal.used(OWNER, [day(1n), host('api.test', 1n), host('other.test', 1n)], NOW)).toEqual([used, used, 0n]);
   });
 
   it('a payment without a price uses none, and one that is released none any more', async () => {
@@ -142,8 +163,8 @@ describe('the rolling window', () => {
     await journal.reserve(one, [day(10_000n)]);
     await journal.release(one.id);
     await journal.release('never there');
-    expect(await journal.used('wallet', [day(1n)], NOW)).toEqual([0n]);
-    expect(await ids(journal.attempts({}))).toEqual([unpriced.id]);
+    expect(await journal.used(OWNER, [day(1n)], NOW)).toEqual([0n]);
+    expect(await ids(journal.attempts(OWNER))).toEqual([unpriced.id]);
   });
 });
 
@@ -152,18 +173,17 @@ describe('finding attempts', () => {
     const journal = memoryJournal();
     const all = [attempt(), attempt({ wallet: 'other' }), attempt()];
     for (const one of all) await journal.reserve(one, []);
-    const [first, second, third] = all.map(({ id }) => id);
+    const [first, , third] = all.map(({ id }) => id);
     await journal.put({ ...attempt(), id: first ?? '', state: 'settled' });
-    expect(await ids(journal.attempts({}))).toEqual([first, second, third]);
-    expect(await ids(journal.attempts({ wallet: 'wallet' }))).toEqual([first, third]);
-    expect(await ids(journal.attempts({ wallet: 'wallet', state: 'settled' }))).toEqual([first]);
+    expect(await ids(journal.attempts(OWNER))).toEqual([first, third]);
+    expect(await ids(journal.attempts(OWNER, 'settled'))).toEqual([first]);
     const seen: string[] = [];
-    for await (const { id } of journal.attempts({})) {
+    for await (const { id } of journal.attempts(OWNER)) {
       seen.push(id);
       await journal.release(third ?? '');
       await journal.reserve(attempt(), []);
     }
-    expect(seen).toEqual([first, second, third]);
+    expect(seen).toEqual([first, third]);
   });
 
   it("finds those like a call by its key where it has one, else by its fingerprint; the wallet's own, in order", async () => {
@@ -173,7 +193,7 @@ describe('finding attempts', () => {
     const otherKey = attempt({ idempotencyKey: 'other key', fingerprint: 'other' });
     const foreign = attempt({ wallet: 'other', idempotencyKey: 'key' });
     for (const one of [plain, keyed, otherKey, foreign]) await journal.reserve(one, []);
-    const similar = async (...args: [string, string | undefined]) => (await journal.similar('wallet', ...args)).map(({ id }) => id);
+    const similar = async (...args: [string, string | undefined]) => (await journal.similar(OWNER, ...args)).map(({ id }) => id);
     expect(await similar('fingerprint', undefined)).toEqual([plain.id, keyed.id]);
     expect(await similar('anything', 'key')).toEqual([keyed.id]);
     expect(await similar('fingerprint', 'no such key')).toEqual([]);
@@ -181,7 +201,7 @@ describe('finding attempts', () => {
     await journal.release(plain.id);
     expect(await similar('fingerprint', undefined)).toEqual([keyed.id]);
     await journal.put({ ...keyed, state: 'settled' });
-    expect((await journal.similar('wallet', 'fingerprint', undefined)).map(({ state }) => state)).toEqual(['settled']);
+    expect((await journal.similar(OWNER, 'fingerprint', undefined)).map(({ state }) => state)).toEqual(['settled']);
   });
 });
 
@@ -195,19 +215,19 @@ describe('forgetting', () => {
   it('drops the oldest closed attempts beyond 10000, once no cap counts them', async () => {
     const journal = await fill(10_050, { state: 'settled', at: NOW - 2 * DAY_MS, fingerprint: 'old' });
     await journal.reserve(attempt(), [day(10n ** 9n)]);
-    expect(await ids(journal.attempts({}))).toHaveLength(10_000);
-    expect(await journal.similar('wallet', 'old', undefined)).toHaveLength(9_999);
+    expect(await ids(journal.attempts(OWNER))).toHaveLength(10_000);
+    expect(await journal.similar(OWNER, 'old', undefined)).toHaveLength(9_999);
   });
 
   it.each(['reserved', 'signed'] as const)('never drops one that is %s: the chain has not decided', async (state) => {
     const journal = await fill(10_050, { state, at: NOW - 9 * DAY_MS });
     await journal.reserve(attempt(), [day(10n ** 9n)]);
-    expect(await ids(journal.attempts({}))).toHaveLength(10_051);
+    expect(await ids(journal.attempts(OWNER))).toHaveLength(10_051);
   });
 
   it('never makes a cap forget, also where a payment without a price, or another client, brings no caps', async () => {
     const journal = await fill(10_050, { state: 'settled', at: NOW - 1_000, microUsd: '1' });
     await journal.reserve(attempt({ microUsd: '1' }), []);
-    expect(await journal.used('wallet', [day(1n)], NOW)).toEqual([10_051n]);
+    expect(await journal.used(OWNER, [day(1n)], NOW)).toEqual([10_051n]);
   });
 });

@@ -1,0 +1,187 @@
+import { memoryJournal, receiptOf, SOLANA_MAINNET, type ClientOptions } from 'exact-change';
+import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { entryV2, envelopeV2 } from '../fixtures/malformed-402.js';
+import { landed, signaturesOf, tokenAccount, until } from '../helpers/chain.js';
+import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { answerTerms, isPaid, startSeller, type Seller } from '../helpers/seller.js';
+
+let sandbox: Sandbox;
+let sellers: Seller[] = [];
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ confirmationMs: 20 });
+});
+afterEach(async () => {
+  sandbox.controls.facilitator.clearFaults();
+  sandbox.controls.api.clearFaults();
+  await closePayers();
+  await Promise.all(sellers.map((seller) => seller.close()));
+  sellers = [];
+});
+afterAll(() => sandbox.close());
+
+const holder = (options: ClientOptions = {}) => payerOn(sandbox, { USDC: '1', USDT: '1' }, options);
+const payments = ({ signed }: Payer) => signed.filter(({ kind }) => kind === 'payment').length;
+const url = (path: string) => sandbox.apiUrl + path;
+const terms = (change: Record<string, unknown> = {}) =>
+  envelopeV2([entryV2({ payTo: sandbox.merchant, extra: { feePayer: sandbox.feePayer }, ...change })]);
+
+async function selling(handler: Parameters<typeof startSeller>[0]): Promise<Seller> {
+  const seller = await startSeller(handler);
+  sellers.push(seller);
+  return seller;
+}
+
+async function settledOf(payer: Payer): Promise<number> {
+  const account = await tokenAccount(payer.address, sandbox.mints.USDC);
+  const found = await Promise.all((await signaturesOf(sandbox.rpcUrl, account)).map((one) => landed(sandbox.rpcUrl, one)));
+  return found.filter(({ error, tokens }) => error === null && tokens.some((one) => one.account === account && one.change < 0n)).length;
+}
+
+describe('a request that was paid for is not paid for again', () => {
+  it.each([429, 500, 502, 503, 302, 404])('while a %i leaves it open: the same payment is presented, whoever retries', async (status) => {
+    const payer = await holder();
+    const headers: unknown[] = [];
+    const seller = await selling((request, response) => {
+      if (!isPaid(request)) return answerTerms(response, terms());
+      headers.push(request.headers['payment-signature']);
+      response.writeHead(status, status === 302 ? { location: '/elsewhere' } : {}).end();
+    });
+    for (const _ of [1, 2, 3]) expect((await payer.client.fetch(seller.url)).status).toBe(status);
+    expect(new Set(headers).size).toBe(1);
+    expect(payments(payer)).toBe(1);
+  });
+
+  it('when the seller raises the price, or names another payee, in the next 402', async () => {
+    const payer = await holder();
+    let asked = 0;
+    const seller = await selling((request, response) => {
+      if (isPaid(request)) return void request.socket.destroy();
+      asked += 1;
+      answerTerms(response, terms({ amount: String(1_000 + asked), ...(asked > 2 ? { payTo: sandbox.feePayer } : {}) }));
+    });
+    const first = await failureOf(payer.client.fetch(seller.url), 'payment_uncertain');
+    for (const _ of [1, 2, 3]) {
+      const again = await failureOf(payer.client.fetch(seller.url), 'payment_uncertain');
+      expect(again.details.payerSignature).toBe(first.details.payerSignature);
+    }
+    expect(payments(payer)).toBe(1);
+  });
+
+  it('when the token that paid for it is used up, and another would do', async () => {
+    const payer = await payerOn(sandbox, { USDC: '0.01', USDT: '1' });
+    sandbox.controls.facilitator.fault('/settle', { kind: 'dropAfter', times: 1 });
+    const entry = (asset: string) => entryV2({ payTo: sandbox.merchant, extra: { feePayer: sandbox.feePayer }, amount: '10000', asset });
+    const entries = [entry(sandbox.mints.USDC.address), entry(sandbox.mints.USDT.address)];
+    const seller = await selling((request, response) => {
+      if (isPaid(request)) return void request.socket.destroy();
+      answerTerms(response, envelopeV2(entries));
+    });
+    const first = await failureOf(payer.client.fetch(seller.url), 'payment_uncertain');
+    const again = await failureOf(payer.client.fetch(seller.url), 'payment_uncertain');
+    expect(again.details.payerSignature).toBe(first.details.payerSignature);
+    expect(payments(payer)).toBe(1);
+  });
+
+  it('when all the wallet had went into it: not insufficient_funds, but what became of it', async () => {
+    const payer = await payerOn(sandbox, { USDC: '0.01' });
+    sandbox.controls.facilitator.fault('/settle', { kind: 'dropAfter', times: 1 });
+    await failureOf(payer.client.fetch(url('/usdc')), 'payment_rejected');
+    await failureOf(payer.client.fetch(url('/usdc')), 'already_spent');
+    expect([payments(payer), await settledOf(payer)]).toEqual([1, 1]);
+  });
+
+  it('however long the first call took: spent is told once before the window starts', async () => {
+    const payer = await holder({ retryWindow: 0 });
+    sandbox.controls.facilitator.fault('/settle', { kind: 'dropAfter', times: 1 });
+    await failureOf(payer.client.fetch(url('/usdc')), 'payment_rejected');
+    await failureOf(payer.client.fetch(url('/usdc')), 'already_spent');
+    expect(await settledOf(payer)).toBe(1);
+  });
+});
+
+describe('an idempotency key', () => {
+  it('never carries a payment to another place, and is refused for another request', async () => {
+    const payer = await holder();
+    const good = await selling((request, response) => {
+      if (isPaid(request)) return void request.socket.destroy();
+      answerTerms(response, terms());
+    });
+    const evil = await selling((request, response) => {
+      if (isPaid(request)) return void response.writeHead(200).end();
+      answerTerms(response, terms());
+    });
+    await failureOf(payer.client.fetch(good.url, { idempotencyKey: 'job 1' }), 'payment_uncertain');
+    const error = await failureOf(payer.client.fetch(evil.url, { idempotencyKey: 'job 1' }), 'idempotency_mismatch');
+    expect(error).toMatchObject({ name: 'ConfigError', funds: 'untouched', moved: [] });
+    await failureOf(payer.client.fetch(`${good.url}/other`, { idempotencyKey: 'job 1' }), 'idempotency_mismatch');
+    await failureOf(payer.client.fetch(good.url, { method: 'POST', body: 'x', idempotencyKey: 'job 1' }), 'idempotency_mismatch');
+    expect([evil.paid.length, payments(payer)]).toEqual([0, 1]);
+  });
+
+  it('is one purchase for as long as it is known, however old', async () => {
+    const payer = await holder({ retryWindow: 0 });
+    const buy = () => payer.client.fetch(url('/usdc'), { idempotencyKey: 'order' });
+    expect((await buy()).status).toBe(200);
+    for (const _ of [1, 2]) await failureOf(buy(), 'already_spent');
+    expect(payments(payer)).toBe(1);
+  });
+
+  it('that is empty is none', async () => {
+    const payer = await holder();
+    for (const path of ['/usdc', '/memo']) expect((await payer.client.fetch(url(path), { idempotencyKey: '' })).status).toBe(200);
+    expect(payments(payer)).toBe(2);
+  });
+});
+
+describe('a journal', () => {
+  it('that is slow makes no call take another for lost', async () => {
+    const inner = memoryJournal();
+    const slow = {
+      ...inner,
+      put: async (...args: Parameters<typeof inner.put>) => (await new Promise((resolve) => setTimeout(resolve, 30)), inner.put(...args)),
+    };
+    const payer = await holder({ journal: slow });
+    const answers = await Promise.all([1, 2, 3].map(() => payer.client.fetch(url('/usdc'))));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect(new Set(answers.map((answer) => receiptOf(answer)?.payment.payerSignature)).size).toBe(3);
+  });
+
+  it('that fails after the answer loses no answer', async () => {
+    const inner = memoryJournal();
+    let full = false;
+    const journal = {
+      ...inner,
+      put: (...args: Parameters<typeof inner.put>) => (full ? Promise.reject(new Error('ENOSPC')) : inner.put(...args)),
+    };
+    const payer = await holder({ journal });
+    payer.client.on('payment.sent', () => (full = true));
+    const response = await payer.client.fetch(url('/usdc'));
+    expect([response.status, receiptOf(response)?.settlement?.success]).toEqual([200, true]);
+    expect(payer.events.some(({ type }) => type === 'warning')).toBe(true);
+    full = false;
+    await until('it is settled', () => (receiptOf(response)?.state === 'settled' ? true : undefined));
+  });
+
+  it.each(['reserve', 'put'] as const)('that fails in %s before anything left is a typed error, and nothing was sent', async (name) => {
+    const inner = memoryJournal();
+    const payer = await holder({ journal: { ...inner, [name]: () => Promise.reject(new Error('EROFS')) } });
+    const error = await failureOf(payer.client.fetch(url('/usdc')), 'journal_unavailable');
+    expect(error).toMatchObject({ name: 'TransportError', funds: 'untouched', moved: [], retry: 'fresh' });
+    expect(await settledOf(payer)).toBe(0);
+    expect(payer.events.some(({ type }) => type === 'payment.sent')).toBe(false);
+  });
+
+  it('keeps a signed swap whose caller gave up, and frees its budget', async () => {
+    const journal = memoryJournal();
+    const payer = await payerOn(sandbox, { SOL: '0.1' }, { autoSwap: true, journal });
+    const controller = new AbortController();
+    payer.client.on('swap.signed', () => controller.abort('enough'));
+    await expect(payer.client.fetch(url('/usdc'), { signal: controller.signal })).rejects.toBe('enough');
+    const attempts = [];
+    for await (const attempt of journal.attempts({ wallet: payer.address, network: SOLANA_MAINNET })) attempts.push(attempt);
+    expect(attempts).toMatchObject([{ state: 'reserved', microUsd: '0', swap: { signature: expect.any(String) } }]);
+    expect((await payer.client.spent())[0]?.used).toBe('0');
+  });
+});
