@@ -52,6 +52,10 @@ export async function purchase(
       const choice = await choose(core, terms, { signal: call.signal, quote: false });
       const place = { url, method: call.method, fingerprint, ...(idempotencyKey === undefined ? {} : { idempotencyKey }) };
       const open = await prepare(core, { id, place, choice, signal: call.signal, emit, moved, startedAt });
+      if (call.signal?.aborted === true) {
+        await withdraw(core, open);
+        throw call.signal.reason;
+      }
       return present(core, call, url, open, moved, emit, startedAt);
     });
     // Nobody will read the first answer now; unread, it would keep its connection.
@@ -63,6 +67,12 @@ export async function purchase(
     if (amended.name !== 'SettlementError') emit('payment.failed', { code: amended.code, funds: amended.funds, message: amended.message });
     throw amended;
   }
+}
+
+/** Takes back a signed payment that never left this process: nobody else can land it. */
+async function withdraw(core: Core, { attempt, hold }: Open): Promise<void> {
+  hold?.release();
+  await core.journal.release(attempt.id);
 }
 
 interface Preparation {
