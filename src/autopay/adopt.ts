@@ -50,6 +50,7 @@ async function findEarlier(core: Core, { fingerprint, idempotencyKey }: Repeat):
 
 async function ask(core: Core, open: Open, emit: Emit, signal: AbortSignal | undefined): Promise<void> {
   try {
+    await core.ready();
     await decide(core, open, emit, signal ?? core.closing.signal);
   } catch (error) {
     throwIfAborted(signal);

@@ -43,13 +43,12 @@ export async function purchase(
     const url = unpaid.url === '' ? call.url : unpaid.url;
     checkPlace(call, unpaid, url);
     emit('payment.required', { url, method: call.method, offers: terms.accepts.length });
-    const [body] = await Promise.all([call.replayable(), core.ready()]);
-    const fingerprint = fingerprintOf({ method: call.method, url }, body);
+    const fingerprint = fingerprintOf({ method: call.method, url }, await call.replayable());
     const response = await underKey(core, idempotencyKey, async () => {
       // Before the terms are looked at: what this 402 asks for must not decide whether an earlier one was paid.
       const adopted = await adopt(core, { fingerprint, idempotencyKey, call, url, emit, startedAt });
       if (adopted !== undefined) return adopted;
-      const choice = await choose(core, terms, { signal: call.signal, quote: false });
+      const choice = await chooseOnce(core, terms, call.signal);
       const place = { url, method: call.method, fingerprint, ...(idempotencyKey === undefined ? {} : { idempotencyKey }) };
       const open = await prepare(core, { id, place, choice, signal: call.signal, emit, moved, startedAt });
       if (call.signal?.aborted === true) {
@@ -67,6 +66,16 @@ export async function purchase(
     if (amended.name !== 'SettlementError') emit('payment.failed', { code: amended.code, funds: amended.funds, message: amended.message });
     throw amended;
   }
+}
+
+/** One round trip when cold: the node's network is checked, and the blockhash of the payment fetched, beside what choosing reads. */
+async function chooseOnce(core: Core, terms: PaymentRequired, signal: AbortSignal | undefined): Promise<Choice> {
+  core.blockhashes.fresh({ signal }).catch(() => undefined);
+  const [network, choice] = await Promise.allSettled([core.ready(), choose(core, terms, { signal, quote: false })]);
+  // What a node of another network says about an offer means nothing.
+  if (network.status === 'rejected') throw network.reason;
+  if (choice.status === 'rejected') throw choice.reason;
+  return choice.value;
 }
 
 /** Takes back a signed payment that never left this process: nobody else can land it. */
