@@ -57,10 +57,10 @@ export async function present(
 
 /**
  * Whether an answer is what was bought. A failed or redirecting server may have kept the payment: who repeats such a call, or a wrapper
- * that does, must not pay for it anew before the chain has decided.
+ * that does, must not pay for it anew before the chain has decided. Wrappers repeat a 5xx on their own, so not even after it was settled.
  */
 function isDelivery(status: number, settled: boolean): boolean {
-  return (status >= 200 && status < 300) || (settled && status !== 402);
+  return (status >= 200 && status < 300) || (settled && status !== 402 && status < 500);
 }
 
 async function send(

@@ -80,6 +80,7 @@ async function chooseOnce(core: Core, terms: PaymentRequired, signal: AbortSigna
 
 /** Takes back a signed payment that never left this process: nobody else can land it. */
 async function withdraw(core: Core, { attempt, hold }: Open): Promise<void> {
+  core.wallet.active.delete(attempt.id);
   hold?.release();
   await core.journal.release(attempt.id);
 }
