@@ -51,10 +51,6 @@ export async function purchase(
       const choice = await chooseOnce(core, terms, call.signal);
       const place = { url, method: call.method, fingerprint, ...(idempotencyKey === undefined ? {} : { idempotencyKey }) };
       const open = await prepare(core, { id, place, choice, signal: call.signal, emit, moved, startedAt });
-      if (call.signal?.aborted === true) {
-        await withdraw(core, open);
-        throw call.signal.reason;
-      }
       return present(core, call, url, open, moved, emit, startedAt);
     });
     // Nobody will read the first answer now; unread, it would keep its connection.
@@ -76,13 +72,6 @@ async function chooseOnce(core: Core, terms: PaymentRequired, signal: AbortSigna
   if (network.status === 'rejected') throw network.reason;
   if (choice.status === 'rejected') throw choice.reason;
   return choice.value;
-}
-
-/** Takes back a signed payment that never left this process: nobody else can land it. */
-async function withdraw(core: Core, { attempt, hold }: Open): Promise<void> {
-  core.wallet.active.delete(attempt.id);
-  hold?.release();
-  await core.journal.release(attempt.id);
 }
 
 interface Preparation {
