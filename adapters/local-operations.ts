@@ -7,7 +7,7 @@ import { connectRpc } from '../src/solana/connection.js';
 import type { Rpc } from '../src/solana/rpc.js';
 import { assembleTransaction } from '../src/solana/transaction.js';
 import type { Address } from '../src/solana/types.js';
-import { priorityFee, SIGNATURE_LAMPORTS } from '../src/swap/budget.js';
+import { priorityFee, priorityFeeLimit } from '../src/swap/budget.js';
 import { createFallback } from '../src/swap/fallback.js';
 import { createJupiterV1 } from '../src/swap/jupiter-v1.js';
 import { createJupiterV2 } from '../src/swap/jupiter-v2.js';
@@ -33,7 +33,6 @@ export function createOperations(settings: LocalSettings, given: Rpc | undefined
   const rpc = given ?? connect(settings);
   const provider = jupiter(settings, taker);
   const blockhashes = createBlockhashSource(rpc, runtime, BLOCKHASH_MAX_AGE_MS);
-  const limits = { maxPriorityFeeLamports: policy.maxFeeLamports, maxRentLamports: policy.maxRentLamports };
   const operations: Required<Transport> = {
     quote: (request, options) => quote(provider, parseSwapRequest(request, settings), options?.signal),
     async buildSwap({ wallet, quote: asked }, options) {
@@ -42,6 +41,7 @@ export function createOperations(settings: LocalSettings, given: Rpc | undefined
         build: (signal?: AbortSignal) => provider.build(asked, wallet, signal),
         signal: options?.signal,
       };
+      const limits = { maxPriorityFeeLamports: priorityFeeLimit(policy.maxFeeLamports), maxRentLamports: policy.maxRentLamports };
       const { message, compute, lastValidBlockHeight } = await prepareSwap({ rpc, runtime, blockhashes, limits }, wallet, order);
       return {
         transaction: base64.encode(assembleTransaction(message, new Map())),

@@ -1,20 +1,77 @@
-import { parseAmount } from '../amount.js';
+import { ceilDiv, parseAmount } from '../amount.js';
 import type { ResolvedRequest } from '../config.js';
-import { PolicyError, QuoteError } from '../errors.js';
+import { FundsError, isExactChangeError, PolicyError, QuoteError } from '../errors.js';
 import { pinnedMint } from '../network.js';
-import { checkImpact, checkQuote } from '../swap/check-quote.js';
+import type { Address } from '../solana/types.js';
+import { checkFields, checkImpact, checkQuote } from '../swap/check-quote.js';
 import type { SwapQuote } from '../swap/types.js';
 import type { Core } from './core.js';
+import { atPar, worthOf, type Worth } from './value.js';
+
+const WHOLE = 10_000n;
+
+// A tenth of a cent, about what the swap's network fee costs anyway: small amounts are rounded by more than any share of them.
+const SLACK_MICRO_USD = 1_000n;
+
+/**
+ * A quote for a payment. Caps count what the payment is worth, so the swap for it may cost that and `policy.maxSwapLossBps`: what a token
+ * costs to buy says nothing, for its market may be the seller's own.
+ */
+export async function askForPayment(core: Core, request: ResolvedRequest, signal: AbortSignal | undefined): Promise<SwapQuote> {
+  const { inputMint, outputMint } = request;
+  // Asked for along with the quote, so that they cost no time.
+  const worths = Promise.all([inputMint, outputMint].map((mint) => worthFor(core, inputMint, mint, signal)));
+  worths.catch(() => undefined);
+  const quote = await askQuote(core, request, signal);
+  const [input, output] = await worths;
+  if (input !== undefined && output !== undefined) checkLoss(quote, input, output, core.config.policy.maxSwapLossBps);
+  else if (!core.config.policy.maxInAmount.has(inputMint)) throw unknown(input === undefined ? inputMint : outputMint);
+  return quote;
+}
+
+/**
+ * A quote for a swap that the caller asked for by name. It is not valued; but a service's quote is held against our own Jupiter's
+ * for the same swap, unless the caller bounds the input.
+ */
+export async function askByName(core: Core, request: ResolvedRequest, signal: AbortSignal | undefined): Promise<SwapQuote> {
+  if (core.prices === core.transport) return askQuote(core, request, signal);
+  const bounded = core.config.policy.maxInAmount.has(request.inputMint);
+  const asked = core.prices.quote(request, { signal }).then(
+    (own) => {
+      checkAnswer(core, own, request);
+      return own;
+    },
+    (error: unknown) => {
+      if (bounded && isExactChangeError(error)) return undefined;
+      throw error;
+    },
+  );
+  asked.catch(() => undefined);
+  const quote = await askQuote(core, request, signal);
+  const own = await asked;
+  if (own !== undefined) checkAgainst(quote, own, core.config.policy.maxSwapLossBps);
+  return quote;
+}
+
+/** Throws `insufficient_funds` where a swap would take more than may be spent. */
+export function checkAvailable({ inputMint, maxInAmount }: SwapQuote, available: bigint): void {
+  if (BigInt(maxInAmount) <= available) return;
+  throw new FundsError(
+    'insufficient_funds',
+    `The swap would take up to ${maxInAmount} base units of ${inputMint}, and ${available} can be spent. Fund the wallet.`,
+    { details: { mint: inputMint, required: maxInAmount, available: available.toString() } },
+  );
+}
 
 /** Asks the transport, and believes nothing: the quote must answer the request and keep within the policy. */
-export async function askQuote(core: Core, request: ResolvedRequest, signal: AbortSignal | undefined): Promise<SwapQuote> {
+async function askQuote(core: Core, request: ResolvedRequest, signal: AbortSignal | undefined): Promise<SwapQuote> {
   const quote = await core.transport.quote(request, { signal });
   checkAnswer(core, quote, request);
   return quote;
 }
 
-/** As {@link askQuote}, for a quote that is there already. */
-export function checkAnswer(core: Core, quote: SwapQuote, request: ResolvedRequest): void {
+function checkAnswer(core: Core, quote: SwapQuote, request: ResolvedRequest): void {
+  checkFields(quote);
   const { policy, network } = core.config;
   const { inputMint, outputMint, slippageBps } = request;
   const amount = BigInt(request.amount);
@@ -33,18 +90,56 @@ export function checkAnswer(core: Core, quote: SwapQuote, request: ResolvedReque
   checkInput(quote, policy.maxInAmount);
 }
 
+/** Undefined where there is no price, or, for an input that the caller bounds in base units, where none could be asked for. */
+async function worthFor(core: Core, inputMint: Address, mint: Address, signal: AbortSignal | undefined): Promise<Worth | undefined> {
+  try {
+    return await worthOf(core, mint, signal);
+  } catch (error) {
+    if (core.config.policy.maxInAmount.has(inputMint) && isExactChangeError(error)) return undefined;
+    throw error;
+  }
+}
+
+function unknown(mint: Address): PolicyError {
+  return new PolicyError(
+    'price_unknown',
+    `No price is known for mint ${mint}, so nothing bounds what the swap would lose. Set policy.maxInAmount for the token to swap from.`,
+    { details: { mint } },
+  );
+}
+
 /** Two dollar tokens are worth the same, so what a swap between them loses is known without any price. */
 function checkPar(quote: SwapQuote, limitBps: number, network: string): void {
   const [input, output] = [pinnedMint(network, quote.inputMint), pinnedMint(network, quote.outputMint)];
   if (input?.dollar !== true || output?.dollar !== true) return;
-  const paid = BigInt(quote.inAmount) * 10n ** BigInt(output.decimals);
-  const got = BigInt(quote.outAmount) * 10n ** BigInt(input.decimals);
-  if (got * 10_000n >= paid * BigInt(10_000 - limitBps)) return;
-  const lossBps = Number(((paid - got) * 10_000n) / paid);
-  throw new QuoteError(
+  checkLoss(quote, atPar(input.decimals), atPar(output.decimals), limitBps);
+}
+
+function checkLoss(quote: SwapQuote, input: Pick<Worth, 'most'>, output: Pick<Worth, 'least'>, limitBps: number): void {
+  const paid = input.most(taken(quote));
+  const got = output.least(brought(quote));
+  if (paid <= SLACK_MICRO_USD + got || got * WHOLE >= paid * (WHOLE - BigInt(limitBps))) return;
+  throw tooDear(ceilDiv((paid - got) * WHOLE, paid), limitBps);
+}
+
+// Before slippage, which has its own bound: checkQuote has held it against the amount that is used here. An exact output may say to bring
+// more than it promises.
+const taken = ({ inAmount }: SwapQuote): bigint => BigInt(inAmount);
+const brought = ({ swapMode, outAmount, minOutAmount }: SwapQuote): bigint => BigInt(swapMode === 'ExactIn' ? outAmount : minOutAmount);
+
+/** Holds the rate of a quote against another's. */
+function checkAgainst(quote: SwapQuote, own: SwapQuote, limitBps: number): void {
+  const paid = taken(quote) * brought(own);
+  const got = brought(quote) * taken(own);
+  if (got * WHOLE >= paid * (WHOLE - BigInt(limitBps))) return;
+  throw tooDear(ceilDiv((paid - got) * WHOLE, paid), limitBps);
+}
+
+function tooDear(lossBps: bigint, limitBps: number): QuoteError {
+  return new QuoteError(
     'swap_overhead_too_high',
-    `The swap between two dollar tokens would lose ${lossBps} basis points; policy.maxSwapLossBps is ${limitBps}. Try later, or raise it.`,
-    { details: { lossBps, limitBps } },
+    `The swap would lose ${lossBps} basis points besides slippage; policy.maxSwapLossBps is ${limitBps}. Try later, or raise it.`,
+    { details: { lossBps: Number(lossBps), limitBps } },
   );
 }
 

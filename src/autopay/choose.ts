@@ -67,9 +67,15 @@ export async function choose(
     else priced.push({ offer: one.offer, facts: one.facts, microUsd: undefined });
   }
 
+  let unpriced: ExactChangeError | undefined;
   const allowed = async (one: Priced): Promise<Priced | undefined> => {
     const { mint, amount } = one.offer;
-    const microUsd = await priceOf(core, one, options.signal);
+    const microUsd = await valueOf(core, mint, amount, one.facts.decimals, options.signal).catch(asUnpriced);
+    if (isExactChangeError(microUsd)) {
+      refused.set(one.offer.index, microUsd);
+      if (microUsd.name === 'TransportError') unpriced ??= microUsd;
+      return undefined;
+    }
     const refusal = checkPayment(core.config.policy, mint, amount, microUsd);
     if (refusal !== undefined) refused.set(one.offer.index, refusal);
     return refusal === undefined ? { ...one, microUsd } : undefined;
@@ -96,6 +102,8 @@ export async function choose(
     const best = cheapest(funded);
     if (best !== undefined) return done(best.one, best.funding);
   }
+  // Where Jupiter is away, that is the reason, and trying again helps.
+  if (unpriced !== undefined) throw unpriced;
   throw nothingPayable(refused, refusals(refused, untrusted));
 }
 
@@ -112,14 +120,10 @@ async function keep<T>(list: readonly T[], pick: (one: T) => Promise<T | undefin
   return kept;
 }
 
-async function priceOf(core: Core, { offer, facts }: Priced, signal: AbortSignal | undefined): Promise<bigint | undefined> {
-  try {
-    return await valueOf(core, offer.mint, offer.amount, facts.decimals, signal);
-  } catch (error) {
-    // A cap in base units holds without any price.
-    if (core.config.policy.maxAmount.has(offer.mint) && isExactChangeError(error)) return undefined;
-    throw error;
-  }
+/** A price that could not be asked for refuses its offer, also where a cap in base units would hold: without it the dollar caps count nothing. */
+function asUnpriced(error: unknown): ExactChangeError {
+  if (isExactChangeError(error) && (error.name === 'TransportError' || error.name === 'QuoteError')) return error;
+  throw error;
 }
 
 function byPrice(list: readonly Priced[]): Priced[] {

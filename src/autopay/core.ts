@@ -1,10 +1,11 @@
 import type { Config } from '../config.js';
-import { TransportError } from '../errors.js';
 import type { Events } from '../events.js';
 import { walletOf, type Wallet } from '../journal/registry.js';
 import type { Journal } from '../journal/types.js';
 import { createBlockhashSource } from '../solana/blockhash.js';
 import { connectRpc } from '../solana/connection.js';
+import { wrongNetwork } from '../solana/fault.js';
+import { networkOf } from '../solana/genesis.js';
 import type { Rpc } from '../solana/rpc.js';
 import type { Lifetime } from '../solana/types.js';
 import type { Transport } from '../transport.js';
@@ -18,6 +19,8 @@ export interface Core {
   readonly events: Events;
   readonly rpc: Rpc;
   readonly transport: Transport;
+  /** What caps and swaps are valued by: the client's own Jupiter, also where `transport` is a service that somebody else runs. */
+  readonly prices: Pick<Transport, 'quote'>;
   readonly wallet: Wallet;
   readonly journal: Journal;
   readonly blockhashes: { fresh(options?: { signal?: AbortSignal | undefined }): Promise<Lifetime & { slot: number }>; drop(): void };
@@ -36,20 +39,30 @@ export function createCore(config: Config, events: Events, compose: ComposeTrans
     urls: rpcUrls,
     fetch: config.fetch,
     timeoutMs: timeouts.rpc,
+    network: config.network,
     ...(wsUrl === undefined ? {} : { wsUrl }),
     ...(connection === undefined ? {} : { connection }),
   });
-  return coreOver(config, events, rpc, config.transport ?? compose(config, rpc), walletOf(config.signer.address, config.network));
+  const own = compose(config, rpc);
+  return coreOver(config, events, rpc, config.transport ?? own, walletOf(config.signer.address, config.network), own);
 }
 
-/** A core over a connection and a transport that are there already. */
-export function coreOver(config: Config, events: Events, rpc: Rpc, transport: Transport, wallet: Wallet): Core {
+/** A core over a connection and a transport that are there already. Without `prices` the transport is trusted with them: it is our own. */
+export function coreOver(
+  config: Config,
+  events: Events,
+  rpc: Rpc,
+  transport: Transport,
+  wallet: Wallet,
+  prices: Pick<Transport, 'quote'> = transport,
+): Core {
   const { network, runtime } = config;
   return {
     config,
     events,
     rpc,
     transport,
+    prices,
     wallet,
     journal: config.journal ?? wallet.journal,
     blockhashes: createBlockhashSource(rpc, runtime, BLOCKHASH_MAX_AGE_MS),
@@ -69,13 +82,6 @@ function askOnce(ask: () => Promise<void>): () => Promise<void> {
 }
 
 async function checkNetwork(rpc: Rpc, network: string): Promise<void> {
-  const actual = `solana:${(await rpc.genesisHash()).slice(0, 32)}`;
-  if (actual === network) return;
-  throw new TransportError(
-    'rpc_wrong_network',
-    `The RPC node serves ${actual}, but the client is set to ${network}. Correct rpcUrl or network.`,
-    {
-      details: { expected: network, actual },
-    },
-  );
+  const actual = networkOf(await rpc.genesisHash());
+  if (actual !== network) throw wrongNetwork(network, actual);
 }

@@ -1,4 +1,4 @@
-import { ceilDiv, maxAmount } from '../amount.js';
+import { maxAmount, U64_MAX } from '../amount.js';
 import { FundsError, isExactChangeError, type ExactChangeError } from '../errors.js';
 import { pinnedMint, WSOL_MINT } from '../network.js';
 import { associatedTokenAddress } from '../solana/accounts.js';
@@ -8,13 +8,18 @@ import type { SwapQuote } from '../swap/types.js';
 import type { Offer } from '../x402/types.js';
 import type { Core } from './core.js';
 import { readHoldings } from './holdings.js';
-import { askQuote } from './ask-quote.js';
+import { askForPayment, checkAvailable } from './ask-quote.js';
 import type { Facts } from './survey.js';
-import { valueOf } from './value.js';
+import { worthOf } from './value.js';
 
 /** How to get what is missing: a swap by quote, or SOL wrapped as it is. */
 export type Funding = { readonly inputMint: Address; readonly maxInAmount: bigint } & (
-  { readonly quote: SwapQuote } | { readonly wrap: bigint }
+  | {
+      readonly quote: SwapQuote;
+      /** What may be spent of the input, however often it is quoted anew. */
+      readonly available: bigint;
+    }
+  | { readonly wrap: bigint }
 );
 
 // jupiter.md 5.4: quotes are scarce, and a wallet may hold a hundred tokens.
@@ -28,6 +33,7 @@ const KEEP_LAMPORTS = 8_000_000n;
  * small calls do not each cost a swap. Throws `insufficient_funds`, or the last candidate's reason.
  *
  * @param needed - Base units that have to be there in the end, for this payment and those that wait with it.
+ * @param except - Tokens that are not swapped from: a swap out of them came to nothing, {@link concernsCandidate}.
  */
 export async function findFunding(
   core: Core,
@@ -35,13 +41,14 @@ export async function findFunding(
   facts: Facts,
   needed: bigint,
   signal: AbortSignal | undefined,
+  except: ReadonlySet<Address> = new Set(),
 ): Promise<Funding> {
   const missing = needed - facts.available;
   const holdings = await readHoldings(core, [], signal);
-  if (mint === WSOL_MINT && core.config.swapFrom?.includes(WSOL_MINT) !== false) {
+  if (mint === WSOL_MINT && core.config.swapFrom?.includes(WSOL_MINT) !== false && !except.has(WSOL_MINT)) {
     const native = holdings.lamports - core.wallet.ledger.held(holdings.wallet) - KEEP_LAMPORTS;
     // Wrapping needs no market: without a price there is no float.
-    const float = maxAmount(missing, await floatOf(core, mint, facts.decimals, signal).catch(() => 0n));
+    const float = maxAmount(missing, await floatOf(core, mint, facts.decimals, signal).catch(noneWithoutPrice));
     const wrap = native >= float ? float : missing;
     if (native >= wrap) return { inputMint: WSOL_MINT, maxInAmount: wrap, wrap };
   }
@@ -50,7 +57,7 @@ export async function findFunding(
     keepLamports: KEEP_LAMPORTS,
     swapFrom: core.config.swapFrom,
     reserved: reservedOf(core, holdings),
-  });
+  }).filter((candidate) => !except.has(candidate.mint));
   if (candidates.length === 0) throw short(mint, needed, facts);
   const float = maxAmount(missing, await floatOf(core, mint, facts.decimals, signal));
   const best = candidates.slice(0, MAX_CANDIDATES);
@@ -60,7 +67,8 @@ export async function findFunding(
   for (const amount of wanted) {
     for (const candidate of best) {
       const quote = await quoteFrom(core, candidate, mint, amount, signal).catch(asReason);
-      if (!isExactChangeError(quote)) return { inputMint: candidate.mint, maxInAmount: BigInt(quote.maxInAmount), quote };
+      if (!isExactChangeError(quote))
+        return { inputMint: candidate.mint, maxInAmount: BigInt(quote.maxInAmount), quote, available: candidate.available };
       reasons.push(quote);
     }
     if (!reasons.some(({ code }) => code === 'insufficient_funds')) break;
@@ -92,33 +100,46 @@ async function quoteFrom(
 ): Promise<SwapQuote> {
   const slippageBps = core.config.policy.maxSlippageBps;
   const request = { inputMint: candidate.mint, outputMint: mint, amount: wanted.toString(), swapMode: 'ExactOut' as const, slippageBps };
-  const quote = await askQuote(core, request, signal);
-  if (BigInt(quote.maxInAmount) <= candidate.available) return quote;
-  throw new FundsError(
-    'insufficient_funds',
-    `The swap would take up to ${quote.maxInAmount} base units of ${candidate.mint}, and ${candidate.available} can be spent. Fund the wallet.`,
-    { details: { mint: candidate.mint, required: quote.maxInAmount, available: candidate.available.toString() } },
-  );
+  const quote = await askForPayment(core, request, signal);
+  checkAvailable(quote, candidate.available);
+  return quote;
 }
 
-/** `policy.minSwap` in base units of a mint; 0 where the mint has no price. */
+/** `policy.minSwap` in base units of a mint; 0 where the mint has no price, or no account could hold so much of it. */
 async function floatOf(core: Core, mint: Address, decimals: number, signal: AbortSignal | undefined): Promise<bigint> {
-  const one = 10n ** BigInt(decimals);
-  const price = await valueOf(core, mint, one, decimals, signal);
-  return price === undefined || price === 0n ? 0n : ceilDiv(core.config.policy.minSwap * one, price);
+  const float = (await worthOf(core, mint, signal, decimals))?.amountOf(core.config.policy.minSwap) ?? 0n;
+  return float > U64_MAX ? 0n : float;
+}
+
+function noneWithoutPrice(error: unknown): bigint {
+  if (isExactChangeError(error)) return 0n;
+  throw error;
+}
+
+// Before anything was signed: what a token, its account or its market is to blame for.
+const CANDIDATE_CODES: readonly string[] = [
+  'account_unusable',
+  'unknown_mint',
+  'mint_not_supported',
+  'unsafe_swap',
+  'transaction_too_large',
+  'simulation_failed',
+  'no_route',
+  'price_impact_too_high',
+  'swap_overhead_too_high',
+  'price_unknown',
+  'quote_mismatch',
+  'amount_over_limit',
+];
+
+/** Whether a swap that failed may well do from another token: nothing of it was signed, and only its own token is to blame. */
+export function concernsCandidate(error: unknown): error is ExactChangeError {
+  return isExactChangeError(error) && error.funds === 'untouched' && CANDIDATE_CODES.includes(error.code);
 }
 
 /** What concerns one candidate passes to the next; what concerns all of them (a rate limit, an outage) ends the search. */
 function asReason(error: unknown): ExactChangeError {
-  const next: readonly string[] = [
-    'no_route',
-    'price_impact_too_high',
-    'swap_overhead_too_high',
-    'quote_mismatch',
-    'amount_over_limit',
-    'insufficient_funds',
-  ];
-  if (isExactChangeError(error) && next.includes(error.code)) return error;
+  if (concernsCandidate(error) || isExactChangeError(error, 'insufficient_funds')) return error;
   throw error;
 }
 

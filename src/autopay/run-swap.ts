@@ -1,7 +1,7 @@
 import { base64 } from '@scure/base';
 import type { ResolvedRequest } from '../config.js';
-import { untilAborted } from '../deadline.js';
-import { isExactChangeError, QuoteError, TransactionError } from '../errors.js';
+import { throwIfAborted, untilAborted } from '../deadline.js';
+import { isExactChangeError, QuoteError, TransactionError, type ExactChangeError } from '../errors.js';
 import type { Emit } from '../events.js';
 import type { SignedSwap as SwapRecord } from '../journal/types.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../network.js';
@@ -10,15 +10,16 @@ import { associatedTokenAddress } from '../solana/accounts.js';
 import { landTransaction } from '../solana/confirm.js';
 import { fetchLookupTables } from '../solana/tables.js';
 import type { Address } from '../solana/types.js';
-import { SIGNATURE_LAMPORTS } from '../swap/budget.js';
+import { priorityFeeLimit } from '../swap/budget.js';
 import { maxAccountsLadder } from '../swap/compose.js';
 import { extractSwapInstruction, lookupTablesOf } from '../swap/extract.js';
 import { boundsOf, signSwap, type SignedSwap, type SwapDeps } from '../swap/prepare.js';
 import { signWrap } from '../swap/sign-wrap.js';
 import type { SwapBuild, SwapQuote } from '../swap/types.js';
-import { askQuote } from './ask-quote.js';
+import { askByName, askForPayment, checkAvailable } from './ask-quote.js';
 import type { Core } from './core.js';
-import { outcomeOf, readLanded, rememberAfter } from './swap-outcome.js';
+import { patientSigner } from './patient-signer.js';
+import { outcomeOf, readLanded, rememberAfter, swapFailed } from './swap-outcome.js';
 
 /** A swap that is confirmed. */
 export interface Swapped {
@@ -28,8 +29,10 @@ export interface Swapped {
 
 export interface SwapTask {
   readonly request: ResolvedRequest;
-  /** Asked for already: used if it is young. */
+  /** Asked for already, for a payment: used if it is young. Without, the caller asked for the swap by name. */
   readonly quote?: SwapQuote | undefined;
+  /** Base units of the input that the payment may take, however often it is quoted. */
+  readonly available?: bigint | undefined;
   /** The output is wrapped SOL, and wanted as such. */
   readonly keepWrapped?: boolean | undefined;
   readonly emit: Emit;
@@ -59,20 +62,35 @@ export async function runSwap(core: Core, task: SwapTask): Promise<Swapped> {
   const ladder = [...maxAccountsLadder];
   let { request } = task;
   let quote = task.quote;
+  let failed: ExactChangeError<'swap_failed'> | undefined;
   for (let landings = 1; ;) {
-    if (quote === undefined || runtime.now() - quote.quotedAt > QUOTE_MAX_AGE_MS) quote = await askQuote(core, request, task.signal);
+    try {
+      if (quote === undefined || runtime.now() - quote.quotedAt > QUOTE_MAX_AGE_MS) quote = await quoteAnew(core, request, task);
+    } catch (error) {
+      throw withFees(error, failed);
+    }
     const { inputMint, inAmount, maxInAmount, outputMint, outAmount, minOutAmount, provider } = quote;
     task.emit('swap.quoted', { inputMint, inAmount, maxInAmount, outputMint, outAmount, minOutAmount, provider });
     try {
-      return await swapOnce(core, task, quote);
+      const swapped = await swapOnce(core, task, quote);
+      return { ...swapped, feeLamports: swapped.feeLamports + feesOf(failed) };
     } catch (error) {
       const maxAccounts = isExactChangeError(error, 'transaction_too_large') ? ladder.shift() : undefined;
       if (maxAccounts !== undefined) request = { ...request, maxAccounts };
-      else if (landings >= MAX_LANDINGS || !worthAnother(error)) throw error;
+      else if (landings >= MAX_LANDINGS || !worthAnother(error)) throw withFees(error, failed);
       else landings += 1;
+      if (isExactChangeError(error, 'swap_failed')) failed = error;
       quote = undefined;
     }
   }
+}
+
+/** A later quote is bound by what the first was. */
+async function quoteAnew(core: Core, request: ResolvedRequest, task: SwapTask): Promise<SwapQuote> {
+  if (task.quote === undefined) return askByName(core, request, task.signal);
+  const quote = await askForPayment(core, request, task.signal);
+  if (task.available !== undefined) checkAvailable(quote, task.available);
+  return quote;
 }
 
 /** Turns SOL into wrapped SOL, for a payment that is made in it. */
@@ -82,7 +100,7 @@ export async function runWrap(core: Core, amount: bigint, task: Watched): Promis
     core,
     [WSOL_MINT],
     task,
-    () => signWrap(depsOf(core), { amount, reserved: () => reservedFor(core, WSOL_MINT, WSOL_MINT) }),
+    () => signWrap(depsOf(core), { amount, reserved: () => reservedFor(core, WSOL_MINT, WSOL_MINT), signal: task.signal }),
     record,
   );
 }
@@ -124,7 +142,8 @@ function exclusively(
   },
 ): Promise<Swapped> {
   const locks = [...mints.map(mintLock), LAMPORTS_LOCK];
-  const work = core.wallet.locks.hold(locks, async () => {
+  const swap = async () => {
+    throwIfAborted(signal);
     const signed = await sign();
     const lastValidBlockHeight = signed.lastValidBlockHeight.toString();
     await onSigned?.({ signature: signed.signature, transaction: base64.encode(signed.bytes), lastValidBlockHeight });
@@ -140,8 +159,8 @@ function exclusively(
     const swapped = await finished(core, signed, quoted, emit);
     onConfirmed?.();
     return swapped;
-  });
-  return untilAborted(work, signal);
+  };
+  return untilAborted(core.wallet.locks.hold(locks, swap, [signal, core.closing.signal]), signal);
 }
 
 /** The lock of whoever moves a mint's tokens out of or into the wallet. */
@@ -151,7 +170,7 @@ export function mintLock(mint: Address): string {
 
 const LAMPORTS_LOCK = 'lamports';
 
-async function land(core: Core, { bytes, signature, lastValidBlockHeight }: SignedSwap): Promise<void> {
+async function land(core: Core, { bytes, signature, lastValidBlockHeight, expected }: SignedSwap): Promise<void> {
   const { rpc, config, closing } = core;
   const landing = await landTransaction({
     rpc,
@@ -164,10 +183,11 @@ async function land(core: Core, { bytes, signature, lastValidBlockHeight }: Sign
   switch (landing.outcome) {
     case 'confirmed':
       return;
-    case 'failed':
-      throw new TransactionError('swap_failed', 'The swap landed and failed, so only its network fee is gone. Try again.', {
-        details: { signature, reason: landing.error },
-      });
+    case 'failed': {
+      const { networkFeeLamports, priorityFeeLamports } = expected;
+      const feeLamports = (await readLanded(core, signature))?.feeLamports ?? networkFeeLamports + priorityFeeLamports;
+      throw swapFailed({ signature, reason: landing.error, feeLamports: feeLamports.toString() });
+    }
     case 'expired':
       throw new TransactionError('swap_expired', 'The swap did not land before its blockhash expired, and now never can. Try again.', {
         details: { signature },
@@ -238,9 +258,9 @@ function decodeTransactionText(text: string): Uint8Array {
 }
 
 function depsOf(core: Core): SwapDeps {
-  const { signer, runtime, network, policy } = core.config;
-  const maxPriorityFeeLamports = policy.maxFeeLamports > SIGNATURE_LAMPORTS ? policy.maxFeeLamports - SIGNATURE_LAMPORTS : 0n;
-  const limits = { maxPriorityFeeLamports, maxRentLamports: policy.maxRentLamports };
+  const { runtime, network, policy } = core.config;
+  const signer = patientSigner(core);
+  const limits = { maxPriorityFeeLamports: priorityFeeLimit(policy.maxFeeLamports), maxRentLamports: policy.maxRentLamports };
   return { rpc: core.rpc, signer, runtime, blockhashes: core.blockhashes, network, limits };
 }
 
@@ -255,6 +275,17 @@ function reservedFor(core: Core, inputMint: Address, outputMint: Address): { inp
 
 // What Jupiter's program fails with when the price moved: a new quote may well do.
 const PRICE_MOVED = /SlippageToleranceExceeded|ExactOutAmountNotMatched|"Custom":(?:6001|6017)\b/;
+
+function feesOf(failed: ExactChangeError<'swap_failed'> | undefined): bigint {
+  return BigInt(failed?.details.feeLamports ?? 0);
+}
+
+/** What the last try ended with, and the fee of a try before it that landed and failed: it is gone, whatever else came of the swap. */
+function withFees(error: unknown, failed: ExactChangeError<'swap_failed'> | undefined): unknown {
+  if (failed === undefined || !isExactChangeError(error) || error.funds !== 'untouched') return error;
+  if (!isExactChangeError(error, 'swap_failed')) return swapFailed(failed.details, error);
+  return swapFailed({ ...error.details, feeLamports: (BigInt(error.details.feeLamports) + feesOf(failed)).toString() });
+}
 
 function worthAnother(error: unknown): boolean {
   if (isExactChangeError(error, 'swap_expired')) return true;

@@ -1,23 +1,49 @@
-import { ceilDiv, maxAmount } from '../amount.js';
+import { ceilDiv, minAmount, parseAmount, U64_MAX } from '../amount.js';
 import { isExactChangeError } from '../errors.js';
-import { pinnedMint } from '../network.js';
+import { pinnedMint, pinnedMints, type PinnedMint } from '../network.js';
 import { USD_DECIMALS } from '../policy/policy.js';
 import type { Address } from '../solana/types.js';
+import { checkFields, checkQuote } from '../swap/check-quote.js';
 import type { Core } from './core.js';
 
+/** What base units of one mint are worth, in millionths of a dollar: rounded up for what leaves the wallet, down for what arrives. */
+export interface Worth {
+  most(amount: bigint): bigint;
+  least(amount: bigint): bigint;
+  /** Base units that are worth so many millionths of a dollar. */
+  amountOf(microUsd: bigint): bigint;
+}
+
+/** `reference` base units sell for `microUsd`. */
 interface Price {
-  readonly amount: bigint;
+  readonly reference: bigint;
   readonly microUsd: bigint;
   readonly at: number;
 }
 
 // Caps bound spending, they do not trade: a price of the last minute will do.
 const PRICE_MAX_AGE_MS = 60_000;
+// Longer than a payment waits between its choice and its swap.
+const PRICE_MEMORY_MS = 5 * 60_000;
 const KEPT = 1_000;
-const prices = new WeakMap<Core, Map<Address, Price>>();
+const prices = new WeakMap<Core, Map<Address, readonly Price[]>>();
+
+const MAX_QUOTES = 3;
+// What has no route to the first dollar token mostly has none to the second.
+const MAX_DOLLARS = 2;
+const MICRO_USD = 10n ** BigInt(USD_DECIMALS);
+// Small enough to move no price worth the name, large enough that rounding to a millionth of a dollar is nothing.
+const LEAST = MICRO_USD / 10n;
+const MOST = 10_000n * MICRO_USD;
+const WANTED = 10n * MICRO_USD;
+const MOST_WITH_UNKNOWN_IMPACT = 100n * MICRO_USD;
+const MAX_IMPACT_BPS = 100;
+const MAX_DECIMALS = 18;
+// Only where the search for a reference starts.
+const USUAL_DECIMALS = 6;
 
 /**
- * What an amount is worth in millionths of a dollar, rounded up: par for pinned dollar tokens, a quote to USDC for others.
+ * What an amount is worth in millionths of a dollar, rounded up: par for pinned dollar tokens, a quote to one of them for others.
  * Undefined where there is no price; rejects where Jupiter could not be asked.
  */
 export async function valueOf(
@@ -27,20 +53,106 @@ export async function valueOf(
   decimals: number,
   signal: AbortSignal | undefined,
 ): Promise<bigint | undefined> {
+  return (await worthOf(core, mint, signal, decimals))?.most(amount);
+}
+
+/**
+ * What a mint is worth: its selling price for an amount of our own choosing. A seller chooses the amount that it asks for, and the
+ * price of a huge or tiny amount is not that of another one. A large amount sells for less than this says, which is the safe side.
+ *
+ * @param decimals - Where the search for a fair amount starts, if they are known.
+ */
+export async function worthOf(core: Core, mint: Address, signal: AbortSignal | undefined, decimals?: number): Promise<Worth | undefined> {
   const { network, runtime } = core.config;
-  if (pinnedMint(network, mint)?.dollar === true) return scale(amount, decimals);
-  const known = pricesOf(core).get(mint);
-  if (known !== undefined && runtime.now() - known.at <= PRICE_MAX_AGE_MS)
-    return maxAmount(1n, ceilDiv(amount * known.microUsd, known.amount));
-  const usdc = pinnedMint(network, 'USDC');
-  if (usdc === undefined) return undefined;
+  const pinned = pinnedMint(network, mint);
+  if (pinned?.dollar === true) return atPar(pinned.decimals);
+  // No seller moves the price of a pinned token.
+  const lows = () => (pinned === undefined ? recent(core, mint) : []);
+  const last = lastOf(recent(core, mint));
+  if (last !== undefined && runtime.now() - last.at <= PRICE_MAX_AGE_MS) return worthAt(last, lows());
+  for (const dollar of pinnedMints(network).slice(0, MAX_DOLLARS)) {
+    const price = await askPrice(core, mint, dollar, decimals ?? pinned?.decimals ?? USUAL_DECIMALS, signal);
+    if (price === undefined) continue;
+    remember(core, mint, price);
+    return worthAt(price, lows());
+  }
+  return undefined;
+}
+
+/**
+ * What arrives counts by the lowest price of the last minutes: a payment is counted before its swap, and a seller who moves the price
+ * of its own token in between could have the caps count little and the swap take much.
+ */
+function worthAt(last: Price, known: readonly Price[]): Worth {
+  const low = known.reduce((a, b) => (b.microUsd * a.reference < a.microUsd * b.reference ? b : a), last);
+  return {
+    // The quote was rounded down.
+    most: (amount) => ceilDiv(amount * (last.microUsd + 1n), last.reference),
+    least: (amount) => (amount * low.microUsd) / low.reference,
+    amountOf: (microUsd) => ceilDiv(microUsd * last.reference, last.microUsd),
+  };
+}
+
+/** What a dollar token is worth. */
+export function atPar(decimals: number): Worth {
+  const one = 10n ** BigInt(decimals);
+  return {
+    most: (amount) => ceilDiv(amount * MICRO_USD, one),
+    least: (amount) => (amount * MICRO_USD) / one,
+    amountOf: (microUsd) => ceilDiv(microUsd * one, MICRO_USD),
+  };
+}
+
+/** A price without a noticeable impact, by as many quotes as it takes to find a fair amount; mostly one. */
+async function askPrice(
+  core: Core,
+  mint: Address,
+  dollar: PinnedMint,
+  decimals: number,
+  signal: AbortSignal | undefined,
+): Promise<Price | undefined> {
+  let reference = 10n ** BigInt(Math.min(decimals, MAX_DECIMALS));
+  let found: Price | undefined;
+  for (let call = 1; call <= MAX_QUOTES; call++) {
+    const answer = await askOnce(core, mint, dollar, reference, signal);
+    if (answer === undefined) break;
+    const { outAmount, impactBps } = answer;
+    const microUsd = scale(outAmount, dollar.decimals);
+    // A price impact that is not known is small where the amount is.
+    const smooth = impactBps === null ? microUsd <= MOST_WITH_UNKNOWN_IMPACT : impactBps <= MAX_IMPACT_BPS;
+    if (smooth && microUsd > 0n) found = { reference, microUsd, at: core.config.runtime.now() };
+    if (smooth ? microUsd >= LEAST && microUsd <= MOST : found !== undefined) break;
+    const next = bounded(nextReference(reference, microUsd, smooth));
+    if (next === reference) break;
+    reference = next;
+  }
+  return found;
+}
+
+function nextReference(reference: bigint, microUsd: bigint, smooth: boolean): bigint {
+  if (!smooth && microUsd <= WANTED) return reference / 100n;
+  return microUsd === 0n ? reference * 1_000_000n : (reference * WANTED) / microUsd;
+}
+
+function bounded(amount: bigint): bigint {
+  return amount < 1n ? 1n : minAmount(amount, U64_MAX);
+}
+
+async function askOnce(
+  core: Core,
+  mint: Address,
+  dollar: PinnedMint,
+  amount: bigint,
+  signal: AbortSignal | undefined,
+): Promise<{ outAmount: bigint; impactBps: number | null } | undefined> {
+  const intent = { inputMint: mint, outputMint: dollar.mint, swapMode: 'ExactIn', slippageBps: core.config.policy.maxSlippageBps } as const;
   try {
-    const quote = await core.transport.quote({ inputMint: mint, outputMint: usdc.mint, amount, swapMode: 'ExactIn' }, { signal });
-    const microUsd = scale(BigInt(quote.outAmount), usdc.decimals);
-    // Too little to have a price: worth less than the smallest unit that is counted.
-    if (microUsd === 0n) return 1n;
-    remember(pricesOf(core), mint, { amount, microUsd, at: runtime.now() });
-    return microUsd;
+    const quote = await core.prices.quote({ ...intent, amount: amount.toString() }, { signal });
+    checkFields(quote);
+    // Too little to sell for anything is an answer, though no quote.
+    if (parseAmount(quote.outAmount) === 0n) return { outAmount: 0n, impactBps: 0 };
+    checkQuote(quote, { ...intent, amount });
+    return { outAmount: BigInt(quote.outAmount), impactBps: quote.priceImpactBps };
   } catch (error) {
     if (isExactChangeError(error, 'no_route')) return undefined;
     throw error;
@@ -48,18 +160,23 @@ export async function valueOf(
 }
 
 function scale(amount: bigint, decimals: number): bigint {
-  return decimals <= USD_DECIMALS
-    ? amount * 10n ** BigInt(USD_DECIMALS - decimals)
-    : ceilDiv(amount, 10n ** BigInt(decimals - USD_DECIMALS));
+  return decimals <= USD_DECIMALS ? amount * 10n ** BigInt(USD_DECIMALS - decimals) : amount / 10n ** BigInt(decimals - USD_DECIMALS);
 }
 
-function pricesOf(core: Core): Map<Address, Price> {
-  let known = prices.get(core);
-  if (known === undefined) prices.set(core, (known = new Map()));
-  return known;
+function lastOf(known: readonly Price[]): Price | undefined {
+  return known[known.length - 1];
 }
 
-function remember(known: Map<Address, Price>, mint: Address, price: Price): void {
-  if (known.size >= KEPT) known.clear();
-  known.set(mint, price);
+/** Prices of the last minutes, oldest first. */
+function recent(core: Core, mint: Address): readonly Price[] {
+  const since = core.config.runtime.now() - PRICE_MEMORY_MS;
+  return (prices.get(core)?.get(mint) ?? []).filter(({ at }) => at >= since);
+}
+
+function remember(core: Core, mint: Address, price: Price): void {
+  const known = recent(core, mint);
+  let all = prices.get(core);
+  if (all === undefined) prices.set(core, (all = new Map()));
+  if (all.size >= KEPT) all.clear();
+  all.set(mint, [...known, price]);
 }

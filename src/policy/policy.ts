@@ -21,7 +21,10 @@ export interface PolicyOptions {
   readonly maxSlippageBps?: number;
   /** Basis points; default 100. */
   readonly maxPriceImpactBps?: number;
-  /** Basis points that a swap between two dollar tokens may cost; default 100. */
+  /**
+   * Basis points that a swap for a payment may cost besides slippage; default 100. Dollar tokens count at par, others at their selling
+   * price. A token without a price is swapped only within its `maxInAmount`.
+   */
   readonly maxSwapLossBps?: number;
   /** Lamports for the network and priority fee of one swap; default 250000. */
   readonly maxFeeLamports?: bigint | string;

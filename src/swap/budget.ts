@@ -4,6 +4,16 @@ import { ceilDiv } from '../amount.js';
 /** What one signature costs; the wallet is the only signer of a swap. */
 export const SIGNATURE_LAMPORTS = 5_000n;
 
+/** What the priority fee may take of a limit on all fees. Throws `fees_over_limit` where not even the signature fits. */
+export function priorityFeeLimit(maxFeeLamports: bigint): bigint {
+  if (maxFeeLamports >= SIGNATURE_LAMPORTS) return maxFeeLamports - SIGNATURE_LAMPORTS;
+  throw new PolicyError(
+    'fees_over_limit',
+    `A transaction costs ${SIGNATURE_LAMPORTS} lamports at least; policy.maxFeeLamports is ${maxFeeLamports}. Raise it.`,
+    { details: { lamports: SIGNATURE_LAMPORTS.toString(), limitLamports: maxFeeLamports.toString() } },
+  );
+}
+
 const MICRO = 1_000_000n;
 
 /** Limit and price in compute units that a transaction asks for. */

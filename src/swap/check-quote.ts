@@ -24,6 +24,32 @@ export function checkQuote(quote: SwapQuote, intent: QuoteIntent): void {
   throw new QuoteError('quote_mismatch', `The quote was refused: ${reason}. Quote again.`, { details: { reason } });
 }
 
+/** Throws `quote_mismatch` unless a quote's fields are what they are typed as: a transport may answer anything. */
+export function checkFields(quote: SwapQuote): void {
+  const given: unknown = quote;
+  if (isJson(given) && FIELDS.every(([name, fits]) => fits(given[name]))) return;
+  const reason = 'a field of it is not what a quote has there';
+  throw new QuoteError('quote_mismatch', `The quote was refused: ${reason}. Quote again.`, { details: { reason } });
+}
+
+const isName = (value: unknown): boolean => typeof value === 'string' && /^[\x21-\x7e]{1,64}$/.test(value);
+const isCount = (value: unknown): boolean => typeof value === 'number' && Number.isFinite(value) && value >= 0;
+const isUnits = (value: unknown): boolean => parseAmount(value) !== undefined;
+
+const FIELDS: readonly (readonly [keyof SwapQuote, (value: unknown) => boolean])[] = [
+  ['inputMint', isName],
+  ['outputMint', isName],
+  ['provider', isName],
+  ['inAmount', isUnits],
+  ['outAmount', isUnits],
+  ['minOutAmount', isUnits],
+  ['maxInAmount', isUnits],
+  ['quotedAt', isCount],
+  // Where a swap is better than the market, its impact is below zero.
+  ['priceImpactBps', (value) => value === null || (typeof value === 'number' && Number.isFinite(value))],
+  ['route', (value) => Array.isArray(value) && value.every((one) => typeof one === 'string')],
+];
+
 /** Throws `price_impact_too_high`. A quote that does not know its impact passes: the other bounds hold it. */
 export function checkImpact({ priceImpactBps }: SwapQuote, limitBps: number): void {
   if (priceImpactBps === null || priceImpactBps <= limitBps) return;
