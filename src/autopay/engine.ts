@@ -1,6 +1,6 @@
 import type { Config } from '../config.js';
 import { parseMint, parseSwapRequest } from '../config.js';
-import { ConfigError, isExactChangeError, ProtocolError } from '../errors.js';
+import { amendError, ConfigError, isExactChangeError, ProtocolError, type Moved } from '../errors.js';
 import type { Events } from '../events.js';
 import { capUse, rollingCaps, type CapUse } from '../policy/caps.js';
 import { pinnedMints } from '../network.js';
@@ -8,6 +8,7 @@ import type { Receipt } from '../receipt.js';
 import type { Call } from '../request.js';
 import type { SwapQuote, SwapRequest } from '../swap/types.js';
 import type { TokenBalance } from '../transport.js';
+import { isParsed, parsePaymentRequired } from '../x402/parse.js';
 import { readPaymentRequired } from '../x402/read.js';
 import type { PaymentRequired } from '../x402/types.js';
 import { choose } from './choose.js';
@@ -21,7 +22,10 @@ import { readHoldings } from './holdings.js';
 
 /** Options of `client.pay`. */
 export interface PayOptions {
-  /** The URL that the payment is for, where the terms do not come with a response. Caps for hosts count by it. */
+  /**
+   * The URL that the payment is for, as you know it; needed where the terms are neither a response nor read by this library from one.
+   * Caps for hosts count by it.
+   */
   readonly url?: string;
   readonly signal?: AbortSignal;
 }
@@ -104,12 +108,7 @@ export function createEngine(config: Config, events: Events, compose: ComposeTra
 
 async function pay(core: Core, given: PaymentRequired | Response, { url, signal }: PayOptions): Promise<Payment> {
   const startedAt = core.config.runtime.now();
-  const terms = isResponse(given) ? await readPaymentRequired(given, { timeoutMs: core.config.timeouts.terms, signal }) : given;
-  if (terms === undefined) {
-    throw new ProtocolError('malformed_payment_required', 'The response asks for no x402 payment. Give a 402 with payment terms.', {
-      details: { reason: 'no payment terms' },
-    });
-  }
+  const terms = await readTerms(core, given, url, signal);
   const at = url ?? terms.url;
   if (at === undefined)
     throw new ConfigError(
@@ -122,14 +121,39 @@ async function pay(core: Core, given: PaymentRequired | Response, { url, signal 
   checkUrl(at);
   const id = newId(core);
   const emit = core.events.emitter(id);
-  await core.ready();
-  const choice = await choose(core, terms, { signal, quote: false });
-  // What the header is presented with is the caller's to know, so no other call adopts this payment.
-  const place = { url: at, method: 'GET', fingerprint: id };
-  const open = await prepare(core, { id, place, choice, signal, emit, moved: [], startedAt });
-  core.wallet.active.delete(id);
-  void follow(core, open, emit);
-  return { header: open.attempt.payment.header, receipt: open.attempt.receipt };
+  const moved: Moved[] = [];
+  try {
+    await core.ready();
+    const choice = await choose(core, terms, { signal, quote: false });
+    // What the header is presented with is the caller's to know, so no other call adopts this payment.
+    const place = { url: at, method: 'GET', fingerprint: id };
+    const open = await prepare(core, { id, place, choice, signal, emit, moved, startedAt });
+    core.wallet.active.delete(id);
+    void follow(core, open, emit);
+    return { header: open.attempt.payment.header, receipt: open.attempt.receipt };
+  } catch (error) {
+    if (!isExactChangeError(error)) throw error;
+    const amended = amendError(error, { moved });
+    emit('payment.failed', { code: amended.code, funds: amended.funds, message: amended.message });
+    throw amended;
+  }
+}
+
+/** Terms that we have read ourselves are taken as they are; any other object is read as a body whose origin only the caller can know. */
+async function readTerms(
+  core: Core,
+  given: PaymentRequired | Response,
+  url: string | undefined,
+  signal: AbortSignal | undefined,
+): Promise<PaymentRequired> {
+  if (isParsed(given)) return given;
+  const terms = isResponse(given)
+    ? await readPaymentRequired(given, { timeoutMs: core.config.timeouts.terms, signal })
+    : parsePaymentRequired({ body: given });
+  if (terms !== undefined) return terms;
+  throw new ProtocolError('malformed_payment_required', 'This asks for no x402 payment. Give a 402 with payment terms, or its terms.', {
+    details: { reason: 'no payment terms' },
+  });
 }
 
 function clientClosed(): ConfigError {
@@ -148,7 +172,9 @@ function checkUrl(at: string): void {
 }
 
 function isResponse(given: PaymentRequired | Response): given is Response {
-  return 'headers' in given && 'status' in given;
+  if (!('headers' in given) || !('status' in given)) return false;
+  // Parsed JSON may have any names, but no methods.
+  return typeof given.headers === 'object' && 'get' in given.headers && typeof given.headers.get === 'function';
 }
 
 async function resume(core: Core): Promise<Receipt[]> {

@@ -19,6 +19,14 @@ export interface Malformed {
 
 const MAX_ACCEPTS = 32;
 
+/** What this module has read: everything else that looks like it is somebody's word, its `url` too. */
+const parsed = new WeakSet<object>();
+
+/** Whether terms are of our own reading, and so bounded, frozen, and from where they say. */
+export function isParsed(terms: object): terms is PaymentRequired {
+  return parsed.has(terms);
+}
+
 /**
  * Reads the payment terms of a 402, x402 v1 and v2: header `PAYMENT-REQUIRED`, then the JSON body, then
  * `X-Payment-Required`. Everything in the result is the seller's word, frozen and not yet judged.
@@ -159,5 +167,7 @@ function isReadable(found: PaymentRequired | Malformed | undefined): found is Pa
 }
 
 function withUrl(paymentRequired: PaymentRequired, url: string | undefined): PaymentRequired {
-  return Object.freeze(url === undefined ? { ...paymentRequired } : { ...paymentRequired, url });
+  const terms = Object.freeze(url === undefined ? { ...paymentRequired } : { ...paymentRequired, url });
+  parsed.add(terms);
+  return terms;
 }
