@@ -2,6 +2,7 @@ import { base64 } from '@scure/base';
 import { choose, type Choice } from '../src/autopay/choose.js';
 import { coreOver, type Core } from '../src/autopay/core.js';
 import { composePayment } from '../src/autopay/sign-payment.js';
+import { readLanded, swapFailed } from '../src/autopay/swap-outcome.js';
 import type { LocalSettings } from '../src/config.js';
 import { startDeadline } from '../src/deadline.js';
 import { ConfigError, isExactChangeError, TransactionError } from '../src/errors.js';
@@ -14,6 +15,7 @@ import { landTransaction } from '../src/solana/confirm.js';
 import { verifySignature } from '../src/solana/keys.js';
 import type { Rpc } from '../src/solana/rpc.js';
 import { assembleTransaction, decodeTransaction, firstSignature, messageSigners, resolveInstructions } from '../src/solana/transaction.js';
+import { SIGNATURE_LAMPORTS } from '../src/swap/budget.js';
 import type { AutoPayRequest, PaymentResult, Transport } from '../src/transport.js';
 import { readOffers } from '../src/x402/offers.js';
 import { encodePayment } from '../src/x402/payload.js';
@@ -135,17 +137,17 @@ async function submit(core: Core, wallet: string, bytes: Uint8Array, signal: Abo
     resendMs: RESEND_MS,
     signal: deadline.signal,
   });
-  deadline.stop();
+  deadline.end();
   const id = firstSignature(bytes);
   switch (landing.outcome) {
     case 'confirmed':
       return undefined;
     case 'unknown':
       return id;
-    case 'failed':
-      throw new TransactionError('swap_failed', 'The swap landed and failed, so only its network fee is gone. Try again.', {
-        details: { signature: id, reason: landing.error },
-      });
+    case 'failed': {
+      const feeLamports = (await readLanded(core, id))?.feeLamports ?? SIGNATURE_LAMPORTS;
+      throw swapFailed({ signature: id, reason: landing.error, feeLamports: feeLamports.toString() });
+    }
     case 'expired':
       throw new TransactionError('swap_expired', 'The swap did not land before its blockhash expired, and now never can. Try again.', {
         details: { signature: id },

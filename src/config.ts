@@ -21,6 +21,8 @@ export interface Timeouts {
   readonly terms?: number;
   /** The paid request, in which a facilitator settles; default 120000. */
   readonly payment?: number;
+  /** One answer of the signer, who may be a person; default 120000. */
+  readonly signer?: number;
 }
 
 /** Options of `createClient`. Wrong ones throw `ConfigError` at construction. */
@@ -254,13 +256,14 @@ function parseMs(option: string, value: unknown): number {
 
 function parseTimeouts(timeouts: Timeouts): Required<Timeouts> {
   if (!isRecord(timeouts)) throw refuse('timeouts', 'must be an object.');
-  const unknown = Object.keys(timeouts).find((name) => !['rpc', 'jupiter', 'terms', 'payment'].includes(name));
+  const unknown = Object.keys(timeouts).find((name) => !['rpc', 'jupiter', 'terms', 'payment', 'signer'].includes(name));
   if (unknown !== undefined) throw refuse(`timeouts.${unknown}`, 'is not known. Check its spelling.');
   return {
     rpc: parseMs('timeouts.rpc', timeouts.rpc ?? 10_000),
     jupiter: parseMs('timeouts.jupiter', timeouts.jupiter ?? 10_000),
     terms: parseMs('timeouts.terms', timeouts.terms ?? 10_000),
     payment: parseMs('timeouts.payment', timeouts.payment ?? 120_000),
+    signer: parseMs('timeouts.signer', timeouts.signer ?? 120_000),
   };
 }
 

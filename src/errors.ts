@@ -73,7 +73,8 @@ export interface ErrorDetails {
   simulation_failed: { readonly reason: string };
   self_check_failed: { readonly reason: string };
   signing_failed: { readonly address: string };
-  swap_failed: { readonly signature: string; readonly reason: string };
+  /** `feeLamports`: what all tries of this swap that landed cost. Fees are no tokens: `funds` is `untouched`. */
+  swap_failed: { readonly signature: string; readonly reason: string; readonly feeLamports: string };
   swap_expired: { readonly signature: string };
   swap_uncertain: { readonly signature: string; readonly lastValidBlockHeight: string };
   // SettlementError: after a signed payment left

@@ -2,7 +2,7 @@ import type { Moved } from '../errors.js';
 import type { Emit } from '../events.js';
 import type { Hold } from '../journal/ledger.js';
 import type { SignedSwap } from '../journal/types.js';
-import { untilAborted } from '../deadline.js';
+import { throwIfAborted, untilAborted } from '../deadline.js';
 import { WSOL_MINT } from '../network.js';
 import type { Choice } from './choose.js';
 import type { Core } from './core.js';
@@ -43,7 +43,7 @@ export async function secure(core: Core, choice: Choice, task: Task): Promise<Se
     if (at !== undefined) return { hold: at, swap: undefined };
     if (!core.config.autoSwap) throw shortOf(offer, facts);
     // Held by whoever swaps into this mint; the others wait and mostly find enough afterwards.
-    const work = locks.hold([`swap ${offer.mint}`], () => swapAndHold(core, choice, task));
+    const work = locks.hold([`swap ${offer.mint}`], () => swapAndHold(core, choice, task), [signal, core.closing.signal]);
     return await untilAborted(work, signal).catch((error: unknown) => {
       // Nobody is left to spend what it may come to hold.
       work.then(({ hold }) => hold.release()).catch(() => undefined);
@@ -61,6 +61,7 @@ const MAX_SWAPS = 2;
 
 async function swapAndHold(core: Core, choice: Choice, task: Task, swaps = 1): Promise<Secured> {
   const { offer } = choice;
+  throwIfAborted(task.signal);
   const facts = await freshFacts(core, choice, task.signal);
   const held = await holdNow(core, choice, task.signal);
   if (held !== undefined) return { hold: held, swap: undefined };
@@ -128,11 +129,12 @@ function swapInto(
 
 /** Takes the tokens if they are there. No swap runs on the account meanwhile: its guard must find what it counted on. */
 function holdNow(core: Core, { offer, facts }: Choice, signal: AbortSignal | undefined): Promise<Hold | undefined> {
-  const work = core.wallet.locks.hold([mintLock(offer.mint)], async () => {
+  const take = async () => {
     if (knownAvailable(core, facts.source) === undefined) await freshFacts(core, { offer, facts }, signal);
+    throwIfAborted(signal);
     return takeKnown(core, { offer, facts });
-  });
-  return work;
+  };
+  return core.wallet.locks.hold([mintLock(offer.mint)], take, [signal, core.closing.signal]);
 }
 
 function takeKnown(core: Core, { offer, facts }: Pick<Choice, 'offer' | 'facts'>): Hold | undefined {

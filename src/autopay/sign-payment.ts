@@ -9,6 +9,7 @@ import { createPaymentId, encodePayment, offersPaymentId } from '../x402/payload
 import { checkOwnPayment } from '../x402/self-check.js';
 import type { Choice } from './choose.js';
 import type { Core } from './core.js';
+import { patientSigner } from './patient-signer.js';
 
 const NONCE_BYTES = 16;
 const PAYMENT_ID_BYTES = 16;
@@ -109,12 +110,17 @@ async function askSigner(core: Core, message: Uint8Array, offer: Choice['offer']
   const { mint, payTo } = offer;
   let signature: Uint8Array | undefined;
   try {
-    signature = await signer.signMessage(message.slice(), { kind: 'payment', network, mint, amount: offer.amount.toString(), payTo, url });
+    const intent = { kind: 'payment', network, mint, amount: offer.amount.toString(), payTo, url } as const;
+    signature = await patientSigner(core).signMessage(message.slice(), intent);
   } catch (cause) {
-    throw new TransactionError('signing_failed', 'The signer refused or failed to sign the payment. Nothing was sent.', {
-      details: { address: signer.address },
-      cause,
-    });
+    throw new TransactionError(
+      'signing_failed',
+      'The signer refused or failed to sign the payment, or did not answer in time. Nothing was sent; see cause.',
+      {
+        details: { address: signer.address },
+        cause,
+      },
+    );
   }
   if (isGoodSignature(signer, message, signature)) return signature;
   throw new TransactionError(

@@ -22,13 +22,13 @@ export async function signMessage(
   }
   let signature: Uint8Array;
   try {
-    // A copy: what is verified and sent below stays ours. A person may take as long as the caller waits, and no longer.
+    // A copy: what is verified and sent below stays ours. The caller may stop waiting before the signer's own deadline.
     signature = await orAborted(signer.signMessage(message.slice(), intent), signal);
   } catch (cause) {
     if (signal?.aborted === true) throw signal.reason;
     throw new TransactionError(
       'signing_failed',
-      `The signer of ${address} refused or failed to sign the swap. Nothing was sent; see cause.`,
+      `The signer of ${address} refused or failed to sign the swap, or did not answer in time. Nothing was sent; see cause.`,
       { details: { address }, cause },
     );
   }

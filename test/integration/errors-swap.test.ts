@@ -82,8 +82,11 @@ describe('a price that moves between the signature and the chain', () => {
     const response = await payer.client.fetch(usdc());
     expect(response.status).toBe(200);
     const [first = '', second = ''] = swapsOf(payer);
-    expect((await landed(sandbox.rpcUrl, first)).error).not.toBeNull();
-    expect((await landed(sandbox.rpcUrl, second)).error).toBeNull();
+    const [failed, landedWell] = await Promise.all([landed(sandbox.rpcUrl, first), landed(sandbox.rpcUrl, second)]);
+    expect(failed.error).not.toBeNull();
+    expect(landedWell.error).toBeNull();
+    // Both cost a fee, and the receipt says so.
+    expect(receiptOf(response)?.cost.networkFeeLamports).toBe((failed.fee + landedWell.fee).toString());
     expect(receiptOf(response)?.swap?.signature).toBe(second);
     expect(payer.events.filter(({ type }) => type === 'swap.quoted').length).toBe(2);
   });
@@ -95,11 +98,29 @@ describe('a price that moves between the signature and the chain', () => {
     const before = await stateOf(payer.address);
     const error = await failureOf(payer.client.fetch(usdc()), 'swap_failed');
     expect(error).toMatchObject({ name: 'TransactionError', funds: 'untouched', moved: [], retry: 'fresh' });
-    expect(error.details).toMatchObject({ signature: swapsOf(payer)[1], reason: expect.stringMatching(/6001|Slippage/) });
+    const fees = await Promise.all(swapsOf(payer).map(async (signature) => (await landed(sandbox.rpcUrl, signature)).fee));
+    expect(error.details).toEqual({
+      signature: swapsOf(payer)[1],
+      reason: expect.stringMatching(/6001|Slippage/),
+      feeLamports: fees.reduce((sum, fee) => sum + fee).toString(),
+    });
     expect(swapsOf(payer).length).toBe(2);
     expectOnlyFeesGone(before, await stateOf(payer.address), 2);
     expect((await payer.client.spent())[0]?.used).toBe('0');
     expect(payer.signed.map(({ kind }) => kind)).toEqual(['swap', 'swap']);
+  });
+
+  it('and then there is no way to try again: the fee of the try that landed is told, with why', async () => {
+    const payer = await swapper();
+    payer.client.on('swap.signed', () => sandbox.controls.aggregator.setVenue({ deviationBps: 80 }));
+    payer.client.on('swap.failed', () => sandbox.controls.aggregator.fault('*', { kind: 'status', status: 400 }));
+    const before = await stateOf(payer.address);
+    const error = await failureOf(payer.client.fetch(usdc()), 'swap_failed');
+    const [signature = ''] = swapsOf(payer);
+    const { fee } = await landed(sandbox.rpcUrl, signature);
+    expect(error.details).toMatchObject({ signature, feeLamports: fee.toString() });
+    expect(error).toMatchObject({ funds: 'untouched', moved: [], cause: { funds: 'untouched' } });
+    expect(before.lamports - (await stateOf(payer.address)).lamports).toBe(fee);
   });
 
   it('before the signature already: simulated twice, never signed', async () => {

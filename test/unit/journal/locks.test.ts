@@ -103,3 +103,34 @@ describe('locks', () => {
     }
   });
 });
+
+describe('a queue for locks', () => {
+  it('lets go whoever no longer wants to wait, and nobody overtakes', async () => {
+    const locks = createLocks();
+    const log: string[] = [];
+    let free = (): void => undefined;
+    const first = locks.hold(['x'], () => new Promise<void>((resolve) => (free = resolve)));
+    const controller = new AbortController();
+    const work = vi.fn(turn);
+    const gone = locks.hold(['a', 'x', 'y'], work, [undefined, controller.signal]);
+    const last = locks.hold(['x'], () => Promise.resolve(log.push('last')));
+    controller.abort('enough');
+    await expect(gone).rejects.toBe('enough');
+    await expect(locks.hold(['a', 'y'], () => Promise.resolve('free'))).resolves.toBe('free');
+    expect(log).toEqual([]);
+    free();
+    await Promise.all([first, last]);
+    expect(log).toEqual(['last']);
+    expect(work).not.toHaveBeenCalled();
+  });
+
+  it('is not joined by a signal that has fired, nor left by one that fires during the work', async () => {
+    const locks = createLocks();
+    const work = vi.fn(turn);
+    await expect(locks.hold(['x'], work, [AbortSignal.abort('before')])).rejects.toBe('before');
+    expect(work).not.toHaveBeenCalled();
+    const controller = new AbortController();
+    const done = locks.hold(['x'], () => turn().then(() => (controller.abort('during'), 'done')), [controller.signal]);
+    await expect(done).resolves.toBe('done');
+  });
+});

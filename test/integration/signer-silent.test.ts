@@ -1,0 +1,104 @@
+import type { ClientOptions, SigningIntent } from 'exact-change';
+import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { closePayers, failureOf, payerOn, recordingSigner } from '../helpers/payer.js';
+
+let sandbox: Sandbox;
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ slotMs: 20, confirmationMs: 20 });
+});
+
+afterEach(closePayers);
+
+afterAll(() => sandbox.close());
+
+/** A client whose signer never answers what it is asked to sign of one kind, and when it has been asked. */
+async function forgotten(kind: SigningIntent['kind'], options: ClientOptions = {}) {
+  // Less than the USDC routes cost: whoever buys there swaps first.
+  const { address, secretKey } = await sandbox.createWallet({ SOL: '1', USDC: '0.0001', USDT: '1' });
+  const { signer } = recordingSigner(address, secretKey);
+  let note = (): void => undefined;
+  const asked = new Promise<void>((resolve) => (note = resolve));
+  const signMessage = (message: Uint8Array, intent: SigningIntent) => {
+    if (intent.kind !== kind) return signer.signMessage(message, intent);
+    note();
+    return new Promise<Uint8Array>(() => undefined);
+  };
+  const payer = await payerOn(sandbox, {}, { signer: { address, signMessage }, autoSwap: true, swapFrom: ['USDT'], ...options });
+  return { ...payer, address, asked, well: () => payer.again({ signer, autoSwap: true, swapFrom: ['USDT'] }) };
+}
+
+const usdc = () => `${sandbox.apiUrl}/usdc`;
+
+describe('a signer that never answers', () => {
+  it('a swap: the call fails when timeouts.signer has passed, nothing has moved, and the wallet is free', async () => {
+    const payer = await forgotten('swap', { timeouts: { signer: 50 } });
+    const error = await failureOf(payer.client.fetch(usdc()), 'signing_failed');
+    expect(error).toMatchObject({ funds: 'untouched', moved: [], details: { address: payer.address } });
+    expect(String(error.cause)).toContain('timeouts.signer');
+    expect((await payer.well().fetch(usdc())).status).toBe(200);
+  });
+
+  it('a payment: the same, and its budget is free again', async () => {
+    const payer = await forgotten('payment', { timeouts: { signer: 50 } });
+    const error = await failureOf(payer.client.fetch(usdc()), 'signing_failed');
+    expect(error).toMatchObject({ funds: 'swapped', moved: [{ kind: 'swap' }] });
+    expect((await payer.client.spent())[0]?.used).toBe('0');
+  });
+
+  it.each(['swap', 'payment'] as const)('ends when the client closes: %s', async (kind) => {
+    const payer = await forgotten(kind);
+    const failure = failureOf(payer.client.fetch(usdc()), 'signing_failed');
+    await payer.asked;
+    await payer.client.close();
+    const error = await failure;
+    expect(error.funds).toBe(kind === 'swap' ? 'untouched' : 'swapped');
+    expect(error.cause).toMatchObject({ code: 'client_closed' });
+  });
+
+  it('holds up other payments no longer than their own signal, or their client', async () => {
+    const payer = await forgotten('swap');
+    const stuck = failureOf(payer.client.fetch(usdc()), 'signing_failed');
+    await payer.asked;
+    const [other, third] = [payer.well(), payer.well()];
+    const waits = (client: typeof other) => new Promise<void>((resolve) => void client.on('balance.checked', () => resolve()));
+    const controller = new AbortController();
+    const [waiting, closing] = [waits(other), waits(third)];
+    const aborted = other.fetch(usdc(), { signal: controller.signal }).catch((error: unknown) => error);
+    await waiting;
+    controller.abort('had enough');
+    expect(await aborted).toBe('had enough');
+    const closed = failureOf(third.fetch(usdc()), 'client_closed');
+    await closing;
+    await third.close();
+    expect(await closed).toMatchObject({ funds: 'untouched', moved: [] });
+    await payer.client.close();
+    await stuck;
+    // Those who left the queue hold nothing up.
+    expect((await other.fetch(usdc())).status).toBe(200);
+  });
+
+  it('ends with the caller, also where SOL is only wrapped', async () => {
+    const { asked, client } = await forgotten('swap', { swapFrom: ['SOL'] });
+    const controller = new AbortController();
+    const terms = {
+      x402Version: 2,
+      accepts: [
+        {
+          scheme: 'exact',
+          network: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp',
+          amount: '10000',
+          asset: sandbox.mints.SOL.address,
+          payTo: sandbox.merchant,
+          maxTimeoutSeconds: 60,
+          extra: { feePayer: sandbox.feePayer },
+        },
+      ],
+    } as const;
+    const call = client.pay(terms, { url: sandbox.apiUrl, signal: controller.signal }).catch((error: unknown) => error);
+    await asked;
+    controller.abort('had enough');
+    expect(await call).toBe('had enough');
+  });
+});
