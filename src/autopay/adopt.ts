@@ -4,6 +4,7 @@ import type { Emit } from '../events.js';
 import type { Call } from '../request.js';
 import type { Core } from './core.js';
 import { decide, openOf, type Open } from './follow.js';
+import { unwritten } from './journal-error.js';
 import { present } from './present.js';
 import { ownerOf } from './owner.js';
 
@@ -36,7 +37,10 @@ export async function adopt(core: Core, repeat: Repeat): Promise<Response | unde
 async function findEarlier(core: Core, { fingerprint, idempotencyKey }: Repeat): Promise<Open['attempt'][]> {
   const { runtime, retryWindow } = core.config;
   const found: Open['attempt'][] = [];
-  for (const attempt of await core.journal.similar(ownerOf(core), fingerprint, idempotencyKey)) {
+  const similar = await core.journal.similar(ownerOf(core), fingerprint, idempotencyKey).catch((cause: unknown) => {
+    throw unwritten('similar', cause);
+  });
+  for (const attempt of similar) {
     const { payment, receipt, state, toldAt, delivered } = attempt;
     if (idempotencyKey !== undefined && attempt.fingerprint !== fingerprint) throw mismatch();
     if (payment === undefined || receipt === undefined || state === 'unsettled') continue;

@@ -1,6 +1,6 @@
 import { hex } from '@scure/base';
 import { throwIfAborted } from '../deadline.js';
-import { amendError, isExactChangeError, ProtocolError, TransportError, type Moved } from '../errors.js';
+import { amendError, isExactChangeError, ProtocolError, type Moved } from '../errors.js';
 import type { Emit } from '../events.js';
 import type { Attempt, SignedSwap } from '../journal/types.js';
 import type { Hold } from '../journal/ledger.js';
@@ -14,6 +14,7 @@ import { choose, type Choice } from './choose.js';
 import type { Core } from './core.js';
 import { fingerprintOf } from './fingerprint.js';
 import type { Open } from './follow.js';
+import { unwritten } from './journal-error.js';
 import { present } from './present.js';
 import { secure } from './secure.js';
 import { checkHeader, signPayment } from './sign-payment.js';
@@ -150,17 +151,6 @@ async function write(core: Core, attempt: Attempt, step: string): Promise<void> 
   await core.journal.put(attempt).catch((cause: unknown) => {
     throw unwritten(step, cause);
   });
-}
-
-function unwritten(step: string, cause: unknown): TransportError {
-  return new TransportError(
-    'journal_unavailable',
-    'The journal could not be read or written, so nothing more was signed or sent. Repair it, then try again.',
-    {
-      details: { step },
-      cause,
-    },
-  );
 }
 
 /** Where a payment header may go at all. The origin may be a redirecting seller's, so it is in no message. */

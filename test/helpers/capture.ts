@@ -1,6 +1,7 @@
 import { createConnection, createServer, type AddressInfo, type Socket } from 'node:net';
 import { inspect } from 'node:util';
 import { getBase58Decoder } from '@solana/kit';
+import { WebSocket, WebSocketServer } from 'ws';
 
 /** Text that must be nowhere, by the name under which it is reported. */
 export interface Needle {
@@ -13,7 +14,7 @@ const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
 const listed = (bytes: Uint8Array) => Array.from(bytes).join(',');
 
 /**
- * Every spelling of a key in which it could leak, as they look once {@link squeeze} has taken the space out: the whole keypair
+ * Every spelling of a key in which it could leak, by its name: the whole keypair
  * and its secret half. What is common to both keeps only the half: its other half is the address, which is no secret.
  */
 export function keyNeedles(keypair: Uint8Array): readonly Needle[] {
@@ -27,7 +28,16 @@ export function keyNeedles(keypair: Uint8Array): readonly Needle[] {
     { name: 'list of numbers', text: listed(seed) },
     { name: 'object of numbers', text: JSON.stringify(Object.fromEntries(seed.entries())).slice(1, -1) },
     { name: 'list of hex numbers', text: Array.from(seed, (byte) => `0x${byte.toString(16)}`).join(',') },
-    { name: 'bytes', text: Buffer.from(seed).toString('latin1') },
+    ...rawNeedles(Buffer.from(seed).toString('latin1')),
+  ];
+}
+
+/** The bytes themselves, as they pass a socket, and as a text of them is shown. */
+function rawNeedles(bytes: string): Needle[] {
+  return [
+    { name: 'bytes', text: bytes },
+    { name: 'bytes inspected', text: inspect(bytes).slice(1, -1) },
+    { name: 'bytes in JSON', text: JSON.stringify(bytes).slice(1, -1) },
   ];
 }
 
@@ -41,9 +51,9 @@ function base64Needles(seed: Uint8Array, shift: number): Needle[] {
   ];
 }
 
-/** The text without space and line breaks, by which inspect() wraps and aligns what belongs together. */
+/** The text without all by which inspect() wraps, aligns and splits what belongs together. */
 function squeeze(text: string): string {
-  return text.replace(/\s+/g, '');
+  return text.replace(/\\n|[\s'"`+]/g, '');
 }
 
 /** The names of the needles that are in the haystack: as it is, and without its space. */
@@ -127,6 +137,40 @@ export async function tap(target: number): Promise<Tap> {
       new Promise((resolve) => {
         server.close(() => resolve());
         for (const socket of sockets) socket.destroy();
+      }),
+  };
+}
+
+/** As {@link tap}, for a WebSocket: its frames are masked on the wire, so its messages are kept instead, and the address that was asked for. */
+export async function tapSocket(target: string): Promise<{ readonly port: number; readonly sent: string; close(): Promise<void> }> {
+  const sent: string[] = [];
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+  server.on('connection', (near, request) => {
+    sent.push(request.url ?? '', ...request.rawHeaders);
+    const far = new WebSocket(target);
+    const waiting: string[] = [];
+    near.on('message', (data: Buffer) => {
+      sent.push(data.toString('latin1'));
+      if (far.readyState === WebSocket.OPEN) far.send(data.toString());
+      else waiting.push(data.toString());
+    });
+    far.on('open', () => waiting.splice(0).forEach((one) => far.send(one)));
+    far.on('message', (data: Buffer) => near.send(data.toString()));
+    for (const [one, other] of [[near, far] as const, [far, near] as const]) {
+      one.on('error', () => undefined);
+      one.on('close', () => other.terminate());
+    }
+  });
+  await new Promise<void>((resolve) => server.once('listening', () => resolve()));
+  return {
+    port: (server.address() as AddressInfo).port, // Bound to TCP, so never a pipe's name or null.
+    get sent() {
+      return sent.join('\n');
+    },
+    close: () =>
+      new Promise((resolve) => {
+        for (const client of server.clients) client.terminate();
+        server.close(() => resolve());
       }),
   };
 }

@@ -5,6 +5,7 @@ import { entryV2, envelopeV2 } from '../fixtures/malformed-402.js';
 import { landed, signaturesOf, tokenAccount, tokenAmount, until } from '../helpers/chain.js';
 import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
+import { expectUntouched } from '../helpers/untouched.js';
 
 type ServiceFault = Parameters<AggregatorControls['fault']>[1];
 
@@ -345,6 +346,18 @@ describe('one purchase, one payment', () => {
     await failureOf(payer.client.fetch(url('/usdc'), { idempotencyKey: 'a' }), 'already_spent');
     expect((await buy('b')).status).toBe(200);
     expect([payments(payer), await settledOf(payer)]).toEqual([2, 2]);
+  });
+
+  it('a key is for one request: another path, method or body is refused', async () => {
+    const payer = await holder();
+    const buy = (path: string, init: RequestInit = {}) => payer.client.fetch(url(path), { ...init, idempotencyKey: 'order 5' });
+    expect((await buy('/usdc')).status).toBe(200);
+    for (const call of [() => buy('/memo'), () => buy('/usdc', { method: 'POST' }), () => buy('/usdc', { method: 'POST', body: 'x' })]) {
+      const error = await failureOf(call(), 'idempotency_mismatch');
+      expectUntouched(error);
+      expect(error).toMatchObject({ name: 'ConfigError', retry: 'never' });
+    }
+    expect([payments(payer), await settledOf(payer)]).toEqual([1, 1]);
   });
 
   it('a key whose call failed before anything was signed is free', async () => {

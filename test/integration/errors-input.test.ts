@@ -1,6 +1,6 @@
 import { createSandbox, type Sandbox } from 'exact-change/sandbox';
 import { address } from '@solana/kit';
-import { receiptOf, SOLANA_DEVNET, SOLANA_MAINNET } from 'exact-change';
+import { memoryJournal, receiptOf, SOLANA_DEVNET, SOLANA_MAINNET } from 'exact-change';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { entryV2, envelopeV2 } from '../fixtures/malformed-402.js';
 import { closePayers, failureOf, payerOn } from '../helpers/payer.js';
@@ -245,6 +245,36 @@ describe('offers that are not for us', () => {
     expect(error.message).toMatch(/rpcUrl/);
     // Also where no payment is asked for.
     await failureOf(payer.client.swap({ inputMint: usdc(), outputMint: bonk(), amount: 1_000n }), 'rpc_wrong_network');
+  });
+});
+
+describe('a journal that fails', () => {
+  const broken = () => Promise.reject(new Error('disk full'));
+
+  it.each(['similar', 'reserve', 'put'] as const)('%s: nothing is signed without it', async (method) => {
+    const whole = memoryJournal();
+    const payer = await payerOn(sandbox, { SOL: '0.05', BONK: '5000000' }, { autoSwap: true, journal: { ...whole, [method]: broken } });
+    const sent = sandbox.controls.node.calls({ method: 'sendTransaction' });
+    const error = await failureOf(payer.client.fetch(url('/usdc')), 'journal_unavailable');
+    expectUntouched(error);
+    expect(error).toMatchObject({ name: 'TransportError', retry: 'fresh', cause: { message: 'disk full' } });
+    expect(sandbox.controls.node.calls({ method: 'sendTransaction' })).toBe(sent);
+    // A signature that could not be written down has not left.
+    expect(payer.signed.map(({ kind }) => kind)).toEqual(method === 'put' ? ['swap'] : []);
+    expect(payer.events.some(({ type }) => type === 'swap.signed' || type === 'payment.sent')).toBe(false);
+    const repaired = payer.again({ autoSwap: true, journal: whole });
+    expect((await repaired.fetch(url('/usdc'))).status).toBe(200);
+  });
+
+  it('where the answer is there already: the caller gets it', async () => {
+    const whole = memoryJournal();
+    let puts = 0;
+    const put = (attempt: Parameters<typeof whole.put>[0]) => ((puts += 1) === 1 ? whole.put(attempt) : broken());
+    const payer = await payerOn(sandbox, { USDC: '1' }, { journal: { ...whole, put } });
+    const response = await payer.client.fetch(url('/usdc'));
+    expect(response.status).toBe(200);
+    expect(receiptOf(response)?.payment.amount).toBe('10000');
+    expect(puts).toBeGreaterThan(1);
   });
 });
 

@@ -1,0 +1,353 @@
+import { inspect } from 'node:util';
+import { Connection } from '@solana/web3.js';
+import { createClient, HTTPInterceptor, memoryJournal, receiptOf, type Client, type ClientOptions, type Journal } from 'exact-change';
+import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+import { errorChain, exposed, findNeedles, keyNeedles, tap, tapSocket, type Needle, type Tap } from '../helpers/capture.js';
+import { recordingSigner, secretBytes } from '../helpers/payer.js';
+
+const RPC_KEY = 'rpc-provider-key-4f1c9a';
+const JUPITER_KEY = 'jupiter-api-key-8d2e7b';
+const API_KEYS: readonly Needle[] = [
+  { name: 'the RPC provider’s key', text: RPC_KEY },
+  { name: 'Jupiter’s key', text: JUPITER_KEY },
+];
+
+let sandbox: Sandbox;
+let rpc: Tap;
+let jupiter: Tap;
+let api: Tap;
+let socket: Awaited<ReturnType<typeof tapSocket>>;
+
+const portOf = (url: string) => Number(new URL(url).port);
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ confirmationMs: 20 });
+  [rpc, jupiter, api] = await Promise.all([tap(portOf(sandbox.rpcUrl)), tap(portOf(sandbox.jupiterUrl)), tap(portOf(sandbox.apiUrl))]);
+  socket = await tapSocket(sandbox.wsUrl);
+});
+
+afterEach(async () => {
+  const { node, aggregator, facilitator, api: seller } = sandbox.controls;
+  node.clearFaults();
+  aggregator.restore();
+  facilitator.clearFaults();
+  await facilitator.start();
+  seller.clearFaults();
+});
+
+afterAll(async () => {
+  await Promise.all([rpc, jupiter, api, socket].map((one) => one.close()));
+  await sandbox.close();
+});
+
+const at = (port: number, path = '') => `http://127.0.0.1:${port}${path}`;
+
+/** All that was seen of a client from outside, piece by piece. */
+interface Trace {
+  readonly errors: unknown[];
+  readonly events: unknown[];
+  readonly journaled: unknown[];
+  readonly objects: unknown[];
+}
+
+const newTrace = (): Trace => ({ errors: [], events: [], journaled: [], objects: [] });
+
+/** A journal that shows each attempt that is written. */
+function watchedJournal(record: Trace): Journal {
+  const journal = memoryJournal();
+  return {
+    ...journal,
+    reserve: (attempt, caps) => (record.journaled.push(attempt), journal.reserve(attempt, caps)),
+    put: (attempt) => (record.journaled.push(attempt), journal.put(attempt)),
+  };
+}
+
+function clientOf(record: Trace, options: ClientOptions): Client {
+  const client = createClient({
+    rpcUrl: at(rpc.port, `/?api-key=${RPC_KEY}`),
+    wsUrl: `ws://127.0.0.1:${socket.port}/?api-key=${RPC_KEY}`,
+    jupiterUrl: at(jupiter.port),
+    jupiterApiKey: JUPITER_KEY,
+    autoSwap: true,
+    journal: watchedJournal(record),
+    ...options,
+  });
+  client.on('*', (event) => void record.events.push(event));
+  record.objects.push(client);
+  return client;
+}
+
+async function failing(record: Trace, call: () => unknown): Promise<void> {
+  try {
+    await call();
+  } catch (error) {
+    record.errors.push(error);
+    return;
+  }
+  throw new Error('expected a failure');
+}
+
+const FUNDS = { SOL: '0.2', BONK: '5000000' };
+
+/** A purchase with a swap, then what else a client does. */
+async function succeed(record: Trace, options: ClientOptions): Promise<void> {
+  const client = clientOf(record, options);
+  const response = await client.fetch(at(api.port, '/usdc'));
+  expect(response.status).toBe(200);
+  record.objects.push(receiptOf(response), response);
+  record.objects.push(await client.plan(at(api.port, '/usdt')), await client.balance(), await client.spent(), await client.resume());
+  record.objects.push(await client.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: 10_000n, swapMode: 'ExactOut' }));
+  for await (const receipt of client.receipts()) record.objects.push(receipt);
+  await client.close();
+  record.objects.push(Reflect.get(globalThis, Symbol.for('exact-change.wallets.1')));
+
+  const interceptor = new HTTPInterceptor({ ...options, rpcUrl: at(rpc.port), jupiterUrl: at(jupiter.port), install: false });
+  expect((await interceptor.fetch(at(api.port, '/usdc'))).status).toBe(200);
+  interceptor.install();
+  record.objects.push(interceptor, interceptor.fetch, globalThis.fetch);
+  interceptor.restore();
+  await interceptor.client.close();
+}
+
+/** Everything that can go wrong, one after the other. */
+async function fail(record: Trace, options: ClientOptions): Promise<void> {
+  const { node, aggregator, facilitator, api: seller } = sandbox.controls;
+  const buy = (change: ClientOptions = {}, path = '/usdt') =>
+    failing(record, () =>
+      clientOf(record, { ...options, timeouts: { rpc: 300, jupiter: 200, payment: 400 }, ...change }).fetch(at(api.port, path)),
+    );
+  const gone = at(1, `/v2/${RPC_KEY}/?api-key=${RPC_KEY}`);
+
+  await buy({ rpcUrl: gone });
+  await buy({ rpcUrl: [gone, gone] });
+  await buy({ rpcUrl: undefined, wsUrl: undefined, connection: new Connection(gone, { disableRetryOnRateLimit: true }) });
+  for (const fault of [
+    { kind: 'rateLimited' },
+    { kind: 'status', status: 500, body: 'upstream' },
+    { kind: 'garbage' },
+    { kind: 'hang' },
+    { kind: 'dropBefore' },
+    { kind: 'error', code: -32005, message: 'Node is unhealthy' },
+  ] as const) {
+    node.fault('getMultipleAccounts', fault);
+    await buy();
+    node.clearFaults();
+  }
+  await buy({ jupiterUrl: at(1) });
+  for (const fault of [
+    { kind: 'status', status: 401 },
+    { kind: 'status', status: 500 },
+    { kind: 'status', status: 302, headers: { location: at(1, `/?key=${JUPITER_KEY}`) } },
+    { kind: 'garbage' },
+    { kind: 'hang' },
+    { kind: 'dropBefore' },
+  ] as const) {
+    aggregator.fault('*', fault);
+    await buy();
+    aggregator.restore();
+  }
+  await buy({ autoSwap: false });
+  await buy({ policy: { maxPerPayment: '0.001' } });
+  await buy({ network: 'solana-devnet' });
+  await buy({}, '/no-account');
+  aggregator.noRoute('*', 'USDT');
+  await buy();
+  aggregator.restore();
+  aggregator.lie('/swap/v1/swap-instructions', (answer) => ({ ...answer, swapInstruction: null }));
+  await buy();
+  aggregator.restore();
+  aggregator.setVenue({ deviationBps: 90 });
+  await buy();
+  aggregator.setVenue({});
+  await facilitator.stop();
+  await buy();
+  await buy();
+  await facilitator.start();
+  facilitator.fault('/settle', { kind: 'dropAfter', times: 1 });
+  const journal = watchedJournal(record);
+  for (const _ of ['rejected', 'spent']) await buy({ journal }, '/memo');
+  const lost = clientOf(record, options);
+  lost.on('payment.sent', () => seller.fault('/blockhash', { kind: 'dropBefore', times: 1 }));
+  await failing(record, () => lost.fetch(at(api.port, '/blockhash')));
+  await lost.close();
+  await failing(record, () => lost.fetch(at(api.port, '/usdc')));
+  await failing(record, () => clientOf(record, options).swap({ inputMint: 'DOGE', outputMint: 'USDC', amount: 1n }));
+  // Options around the key, which are refused before it is even read, or after.
+  for (const wrong of [{ rpcUrl: `htp://${RPC_KEY}` }, { autoswap: true }, { policy: { maxPerDay: 5 } }, { timeouts: { rpc: RPC_KEY } }]) {
+    await failing(record, () => createClient(Object.assign({}, options, wrong)));
+  }
+  if (options.walletSecretKey !== undefined) {
+    await failing(record, () => createClient({ ...options, signer: { address: 'x', signMessage: () => Promise.reject(new Error('no')) } }));
+    await failing(record, () => createClient({ walletSecretKey: brokenOf(options.walletSecretKey) }));
+  }
+}
+
+/** The same key with one mistake, in the same spelling. */
+function brokenOf(key: ClientOptions['walletSecretKey']): string | Uint8Array {
+  if (typeof key === 'string') return `${key} `.repeat(2);
+  return Uint8Array.from([...(key ?? []), 0]);
+}
+
+/** Where needles were found, by what held them. */
+function leaks(record: Trace, needles: readonly Needle[]): string[] {
+  const found = (what: string, values: readonly unknown[]) =>
+    values.flatMap((value) =>
+      findNeedles(exposed(value), needles).map((name) => `${name} in ${what}: ${inspect(value, { depth: 1 }).slice(0, 200)}`),
+    );
+  return [
+    ...record.errors.flatMap((error) => found('an error', errorChain(error))),
+    ...found('an event', record.events),
+    ...found('the journal', record.journaled),
+    ...found('an object', record.objects),
+  ];
+}
+
+const wires = () => ({
+  rpc: rpc.sent,
+  jupiter: jupiter.sent,
+  api: api.sent,
+  socket: socket.sent,
+  answers: rpc.received + jupiter.received + api.received,
+});
+
+describe('the secret key', () => {
+  const SPELLINGS: readonly (readonly [string, (wallet: SandboxWallet) => ClientOptions])[] = [
+    ['base58', ({ secretKey }) => ({ walletSecretKey: secretKey })],
+    ['the text of a JSON array', ({ secretKey }) => ({ walletSecretKey: JSON.stringify([...secretBytes(secretKey)]) })],
+    ['bytes', ({ secretKey }) => ({ walletSecretKey: secretBytes(secretKey) })],
+    ['a list of numbers', ({ secretKey }) => ({ walletSecretKey: [...secretBytes(secretKey)] })],
+    ['the seed', ({ secretKey }) => ({ walletSecretKey: secretBytes(secretKey).slice(0, 32) })],
+    ['a signer', ({ address, secretKey }) => ({ signer: recordingSigner(address, secretKey).signer })],
+  ];
+
+  it.each(SPELLINGS)('given as %s, is nowhere to be seen when all goes well', async (_, spell) => {
+    const wallet = await sandbox.createWallet(FUNDS);
+    const record = newTrace();
+    await succeed(record, spell(wallet));
+    const needles = keyNeedles(secretBytes(wallet.secretKey));
+    // All that was given to us in the same process is proof that the needles are the right ones.
+    expect(findNeedles(inspect(secretBytes(wallet.secretKey)), needles)).toContain('list of numbers');
+    expect(record.events.length).toBeGreaterThanOrEqual(10);
+    expect(record.journaled.length).toBeGreaterThan(3);
+    expect(leaks(record, needles)).toEqual([]);
+    for (const [name, bytes] of Object.entries(wires())) expect([name, findNeedles(bytes, needles)]).toEqual([name, []]);
+  });
+
+  const TWO = SPELLINGS.filter(([name]) => name === 'base58' || name === 'a signer');
+  it.each(TWO)('given as %s, is nowhere to be seen when all goes wrong', async (_, spell) => {
+    const wallet = await sandbox.createWallet(FUNDS);
+    const record = newTrace();
+    await fail(record, spell(wallet));
+    const codes = new Set(record.errors.map((error) => Reflect.get(Object(error), 'code')));
+    expect(codes.size).toBeGreaterThan(14);
+    expect(leaks(record, keyNeedles(secretBytes(wallet.secretKey)))).toEqual([]);
+    for (const [name, bytes] of Object.entries(wires())) {
+      expect([name, findNeedles(bytes, keyNeedles(secretBytes(wallet.secretKey)))]).toEqual([name, []]);
+    }
+    // Neither are the keys of the services, in anything that a caller would log.
+    expect(leaks({ ...record, objects: [] }, API_KEYS)).toEqual([]);
+    await Promise.all(record.objects.map((client) => closeIfClient(client)));
+  });
+
+  it('was looked for where everything passes: the wires carried it all', () => {
+    const { rpc: asked, jupiter: quoted, api: bought, socket: subscribed } = wires();
+    expect(asked).toMatch(/sendTransaction/);
+    expect(asked).toContain(RPC_KEY);
+    expect(quoted).toMatch(/\/swap\/v1\/quote[\s\S]*swap-instructions/);
+    expect(quoted).toContain(JUPITER_KEY);
+    expect(bought).toMatch(/payment-signature: /i);
+    expect(subscribed).toMatch(/signatureSubscribe/);
+    // What is for one is for no other.
+    expect(bought).not.toContain(RPC_KEY);
+    expect(bought + asked).not.toContain(JUPITER_KEY);
+    expect(quoted).not.toContain(RPC_KEY);
+  });
+});
+
+async function closeIfClient(value: unknown): Promise<void> {
+  const close: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, 'close') : undefined;
+  if (typeof close === 'function') await Reflect.apply(close, value, []);
+}
+
+describe('the search itself', () => {
+  const pair = Uint8Array.from({ length: 64 }, (_, index) => (index * 37 + 11) % 256);
+  const seed = pair.slice(0, 32);
+  const needles = keyNeedles(pair);
+  const text = (encoding: BufferEncoding, bytes = pair) => Buffer.from(bytes).toString(encoding);
+  const spellings = (): readonly (readonly [string, unknown])[] => [
+    // What inspect() and JSON make of raw bytes is no spelling that anybody writes, only what they look like afterwards.
+    ...needles.filter(({ name }) => !/^bytes (inspected|in JSON)$/.test(name)).map(({ name, text: needle }) => [name, needle] as const),
+    ['hex', text('hex')],
+    ['base64', text('base64')],
+    ['base64 of the seed', text('base64', seed)],
+    ['base64url', text('base64url')],
+    ['base64 inside other bytes', Buffer.from([1, 2, ...pair, 3]).toString('base64')],
+    ['JSON', JSON.stringify([...pair])],
+    ['JSON with indents', JSON.stringify([...seed], null, 2)],
+    ['bytes', pair],
+    ['a Buffer', Buffer.from(seed)],
+    ['an array', [...pair]],
+    ['JSON of bytes', JSON.stringify(seed)],
+  ];
+
+  it.each(spellings())('finds a leak as %s, wherever it hides', (_, leak) => {
+    const hidden = Object.defineProperty({}, 'secret', { value: leak, enumerable: false });
+    const told = typeof leak === 'string' ? leak : inspect(leak, { maxArrayLength: null });
+    const places: readonly unknown[] = [
+      leak,
+      { event: { deep: { deeper: [leak] } } },
+      hidden,
+      { [Symbol('secret')]: leak },
+      new Map([['key', leak]]),
+      new Set([leak]),
+      {
+        get key(): unknown {
+          return leak;
+        },
+      },
+      Object.assign(() => undefined, { leak }),
+      new Error(`the key is ${told}`),
+    ];
+    places.forEach((place, index) => expect([index, findNeedles(exposed(place), needles)]).not.toEqual([index, []]));
+    const nested = new Error('outer', { cause: new AggregateError([new TypeError('inner', { cause: { leak } })]) });
+    expect(errorChain(nested).flatMap((one) => findNeedles(exposed(one), needles))).not.toEqual([]);
+  });
+
+  it('finds nothing in what is public', () => {
+    expect(findNeedles(exposed({ address: text('hex', pair.slice(32)), list: [...pair.slice(32)] }), needles)).toEqual([]);
+  });
+
+  it('finds a leak that is planted in the client’s own way: by a signer, a header, a url and a socket', async () => {
+    const wallet = await sandbox.createWallet({ USDC: '1' });
+    const own = secretBytes(wallet.secretKey);
+    const wanted = keyNeedles(own);
+    const record = newTrace();
+    const signer = { address: wallet.address, signMessage: () => Promise.reject(new Error(`cannot sign with ${wallet.secretKey}`)) };
+    const careless = clientOf(record, { signer });
+    await failing(record, () => careless.fetch(at(api.port, '/usdc')));
+    expect(leaks(record, wanted)).toEqual([
+      expect.stringMatching(/^keypair in base58 in an error/),
+      expect.stringMatching(/^keypair in base58 in an error/),
+    ]);
+
+    const client = clientOf(record, { walletSecretKey: wallet.secretKey });
+    await client.fetch(at(api.port, `/usdc?key=${Buffer.from(own).toString('hex')}`), {
+      headers: { 'x-note': Buffer.from(own).toString('base64') },
+    });
+    expect(findNeedles(api.sent, wanted)).toEqual(expect.arrayContaining(['hex', 'base64 at 0']));
+    expect(leaks({ ...newTrace(), journaled: record.journaled }, wanted).length).toBeGreaterThan(0);
+    expect(leaks({ ...newTrace(), events: record.events }, wanted).length).toBeGreaterThan(0);
+
+    const loose = new WebSocket(`ws://127.0.0.1:${socket.port}`);
+    await new Promise((resolve) => loose.once('open', resolve));
+    await new Promise<void>((resolve) =>
+      loose.send(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'x', params: [...own] }), () => resolve()),
+    );
+    await new Promise((resolve) => loose.once('message', resolve));
+    loose.terminate();
+    expect(findNeedles(socket.sent, wanted)).toEqual(['list of numbers']);
+    await Promise.all([careless.close(), client.close()]);
+  });
+});
