@@ -1,19 +1,35 @@
 import type { Attempt, SignedPayment } from '../journal/types.js';
-import type { LandedTransaction, Rpc } from '../solana/rpc.js';
+import type { Rpc, Signed, SignatureInfo } from '../solana/rpc.js';
 
 /** What the chain says about a signed payment. */
 export type Verdict =
-  { readonly state: 'settled'; readonly signature: string } | { readonly state: 'unsettled' } | { readonly state: 'open' };
+  | { readonly state: 'settled'; readonly signature: string; readonly slot: number }
+  | { readonly state: 'unsettled' }
+  | { readonly state: 'open' };
 
-// More than a wallet's token account sees in the life of a blockhash; the most that nodes give in one answer.
+const OPEN: Verdict = { state: 'open' };
+
+// The most that nodes give in one answer.
 const PAGE = 1_000;
+// Many more than a token account sees in the life of a blockhash; also what came since, where nobody looked for long.
+const MAX_PAGES = 100;
+// A node that does not give so many of its own transactions is asked again later.
+const MAX_UNREADABLE = 5;
 
 // A transaction id is the fee payer's signature, which only the facilitator makes; ours is inside.
 const SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{64,88}$/;
 
+interface Search {
+  readonly payment: SignedPayment;
+  readonly claim: string | undefined;
+  readonly seen: Set<string>;
+  readonly signal: AbortSignal;
+}
+
 /**
- * Asks the chain once. Our own signature among a landed transaction's is the proof; a finalized block height above the
- * payment's last, with nothing found, proves that it can never land.
+ * Asks the chain once. Our own signature among a landed transaction's is the proof that it settled. That it never can takes one node
+ * that has all of it: a finalized block height above the payment's last, a history that is as old as the payment and as young as
+ * that height, and each transaction of the account in between known to be another.
  *
  * @param claim - The transaction that the seller says it is: looked at first, believed only with our signature in it.
  * @param seen - Transactions that were looked at before and are others; grows.
@@ -25,33 +41,78 @@ export async function findPayment(
   seen: Set<string>,
   signal: AbortSignal,
 ): Promise<Verdict> {
-  if (claim !== undefined && SIGNATURE.test(claim)) {
-    const verdict = judge(await rpc.transaction(claim, { signal }), payment.payerSignature, claim);
-    if (verdict !== undefined) return verdict;
+  const search = { payment, claim, seen, signal };
+  const failures: unknown[] = [];
+  const nodes = rpc.alone();
+  for (const node of nodes) {
+    try {
+      const verdict = await askNode(node, search);
+      if (verdict.state !== 'open') return verdict;
+    } catch (error) {
+      if (signal.aborted) throw error;
+      failures.push(error);
+    }
   }
-  // The height is read before the search: what landed up to then is in what the search sees.
-  const height = await rpc.blockHeight('finalized', { signal });
-  const found = await search(rpc, payment, seen, signal);
-  if (found !== undefined) return found;
-  return { state: height > BigInt(payment.lastValidBlockHeight) ? 'unsettled' : 'open' };
+  if (failures.length === nodes.length) throw failures[0];
+  return OPEN;
 }
 
-async function search(rpc: Rpc, payment: SignedPayment, seen: Set<string>, signal: AbortSignal): Promise<Verdict | undefined> {
-  for (const { signature, slot, memo } of await rpc.signaturesFor(payment.source, { limit: PAGE, signal })) {
-    const possible = slot >= payment.slot && (payment.memo === undefined || memo?.includes(payment.memo) === true);
-    if (!possible || seen.has(signature)) continue;
-    const transaction = await rpc.transaction(signature, { signal });
-    const verdict = judge(transaction, payment.payerSignature, signature);
+async function askNode(rpc: Rpc, search: Search): Promise<Verdict> {
+  const { payment, claim, signal } = search;
+  if (claim !== undefined && SIGNATURE.test(claim)) {
+    // What the seller claims is read in vain at worst: it must not keep the search from being made.
+    const claimed = await rpc.signed(claim, { signal }).catch(() => null);
+    const verdict = judge(claimed, payment.payerSignature, claim);
     if (verdict !== undefined) return verdict;
-    if (transaction !== null) seen.add(signature);
   }
-  return undefined;
+  // Read before the search, and asked of it: what landed up to then is in what the search sees.
+  const tip = await rpc.tip('finalized', { signal });
+  const found = await look(rpc, search, tip.slot);
+  if ('verdict' in found) return found.verdict;
+  if (!found.complete || tip.height <= BigInt(payment.lastValidBlockHeight)) return OPEN;
+  // After the search: what a node has dropped meanwhile is no longer in it. One that cannot say may show something older.
+  const first = await rpc.firstSlot({ signal }).catch(() => (found.older ? payment.slot : Infinity));
+  return first <= payment.slot ? { state: 'unsettled' } : OPEN;
+}
+
+/** Whether all that the payment could be was looked at, and whether the account's history is seen to reach further back. */
+type Found = { readonly verdict: Verdict } | { readonly complete: boolean; readonly older: boolean };
+
+async function look(rpc: Rpc, search: Search, minContextSlot: number): Promise<Found> {
+  const { payment, seen, signal } = search;
+  let unreadable = 0;
+  let before: string | undefined;
+  for (let pages = 0; pages < MAX_PAGES; pages += 1) {
+    const page = await rpc.signaturesFor(payment.source, { limit: PAGE, before, minContextSlot, signal });
+    for (const info of page) {
+      if (!isCandidate(info, payment) || seen.has(info.signature)) continue;
+      const transaction = await rpc.signed(info.signature, { signal }).catch(() => null);
+      if (signal.aborted) throw signal.reason;
+      const verdict = judge(transaction, payment.payerSignature, info.signature);
+      if (verdict !== undefined) return { verdict };
+      if (transaction !== null) seen.add(info.signature);
+      else if ((unreadable += 1) >= MAX_UNREADABLE) return { verdict: OPEN };
+    }
+    const last = page[page.length - 1];
+    const older = last !== undefined && last.slot < payment.slot;
+    if (last === undefined || older) return { complete: unreadable === 0, older };
+    before = last.signature;
+  }
+  return { verdict: OPEN };
+}
+
+/** A memo that the node does not tell, or an empty one, excludes nothing. */
+function isCandidate({ slot, memo }: SignatureInfo, payment: SignedPayment): boolean {
+  if (slot < payment.slot) return false;
+  return payment.memo === undefined || typeof memo !== 'string' || memo === '' || memo.includes(payment.memo);
 }
 
 /** One that landed and failed is as good as expired: the chain takes the same message once. */
-function judge(transaction: LandedTransaction | null, payerSignature: string, signature: string): Verdict | undefined {
-  if (transaction === null || !transaction.signatures.includes(payerSignature)) return undefined;
-  return transaction.error === null ? { state: 'settled', signature } : { state: 'unsettled' };
+function judge(transaction: Signed | 'newer' | null, payerSignature: string, signature: string): Verdict | undefined {
+  // Our message is of version 0.
+  if (transaction === null || transaction === 'newer' || !transaction.signatures.includes(payerSignature)) return undefined;
+  const { error, slot } = transaction;
+  return error === null ? { state: 'settled', signature, slot } : { state: 'unsettled' };
 }
 
 /** What the seller claims the payment's transaction to be. */

@@ -1,4 +1,3 @@
-import { maxAmount } from '../amount.js';
 import type { Runtime } from '../runtime.js';
 import type { Rpc, SignatureStatus } from './rpc.js';
 import { firstSignature } from './transaction.js';
@@ -60,9 +59,9 @@ async function watch(input: LandInput, signature: string, bell: Bell, signal: Ab
   const start = runtime.now();
   let answeredAt = start;
   let sentAt = -Infinity;
-  let finalizedHeight = 0n;
+  let finalized = { slot: 0, height: 0n };
   const isOver = () => signal.aborted;
-  const isPast = () => finalizedHeight > lastValidBlockHeight;
+  const isPast = () => finalized.height > lastValidBlockHeight;
 
   const status = async (more: { history?: boolean; minContextSlot?: number }): Promise<SignatureStatus | null | undefined> => {
     try {
@@ -77,17 +76,15 @@ async function watch(input: LandInput, signature: string, bell: Bell, signal: Ab
   // throws may have been taken all the same; only the chain counts.
   const send = () => void rpc.send(bytes, { signal }).catch(() => undefined);
   const checkHeight = () =>
-    void rpc.blockHeight('finalized', { signal }).then(
-      (height) => {
-        finalizedHeight = maxAmount(finalizedHeight, height);
+    void rpc.tip('finalized', { signal }).then(
+      (tip) => {
+        if (tip.height > finalized.height) finalized = tip;
       },
       () => undefined,
     );
-  /** Asked once no block can include it any more, of a node that has seen as much. */
+  /** Asked once no block can include it any more, of a node that has seen as much: another may answer than the one that gave the height. */
   const lookBack = async (): Promise<Landing | undefined> => {
-    const seen = await rpc.latestBlockhash({ signal }).catch(() => undefined);
-    if (seen === undefined) return undefined;
-    const last = await status({ history: true, minContextSlot: seen.slot });
+    const last = await status({ history: true, minContextSlot: finalized.slot });
     return last === null ? { outcome: 'expired' } : decided(last);
   };
 

@@ -7,11 +7,12 @@ import { isAddress } from './address.js';
 import { askNodes, explainShape, explainWeb3Error } from './failover.js';
 import type { Node } from './failover.js';
 import { Fault } from './fault.js';
+import { askGenesis, checkedNode } from './genesis.js';
 import { readLanded } from './landed.js';
 import { errorText, safeInteger } from './reply.js';
 import { rpcFetch } from './rpc-fetch.js';
-import { createSignatureSocket } from './signature-socket.js';
-import type { Account, CallOptions, Commitment, Rpc, SignatureStatus } from './rpc.js';
+import { createSignatureSocket, type SignatureSocket } from './signature-socket.js';
+import type { Account, CallOptions, Commitment, Rpc, SignatureStatus, Tip } from './rpc.js';
 
 export interface ConnectOptions {
   /** The first is the primary, the others take over when it fails. */
@@ -24,26 +25,48 @@ export interface ConnectOptions {
   readonly timeoutMs: number;
   /** The caller's own, used as it is instead of `urls`. Its WebSocket is not touched: web3.js prints the errors of it. */
   readonly connection?: Connection;
+  /** CAIP-2 id: answers of a node that serves another do not count. Default: they all do. */
+  readonly network?: string;
 }
 
 const COMMITMENT = 'confirmed';
 
+/** The node's refusal of a transaction whose version is above the greatest that is asked for. */
+const NEWER_VERSION = -32015;
+
 /** Connects to one or several RPC nodes. Opens nothing until it is asked something. */
 export function connectRpc(options: ConnectOptions): Rpc {
-  const { urls, wsUrl, timeoutMs, connection } = options;
+  const { urls, wsUrl, timeoutMs, connection, network } = options;
   if (connection === undefined) checkUrls('rpcUrl', urls, /^https?:$/);
   if (wsUrl !== undefined) checkUrls('wsUrl', [wsUrl], /^wss?:$/);
-  const nodes = connection === undefined ? urls.map((url) => toNode(url, options.fetch)) : [ownNode(connection)];
   const closing = new AbortController();
+  const given = connection === undefined ? urls.map((url) => toNode(url, options.fetch)) : [ownNode(connection)];
+  const nodes = network === undefined ? given : given.map((node) => checkedNode(node, network, timeoutMs, closing.signal));
   const socket = createSignatureSocket(
     connection === undefined ? urls[0] : wsUrl === undefined ? undefined : connection.rpcEndpoint,
     wsUrl,
   );
 
-  const ask = <T>(method: string, call: CallOptions | undefined, task: (connection: Connection) => Promise<T>): Promise<T> =>
-    askNodes(nodes, timeoutMs, closing.signal, { method, signal: call?.signal, ask: task });
+  return rpcOver({ nodes, timeoutMs, closing, socket });
+}
 
-  return {
+interface Nodes {
+  readonly nodes: readonly Node[];
+  readonly timeoutMs: number;
+  readonly closing: AbortController;
+  readonly socket: SignatureSocket;
+}
+
+function rpcOver(all: Nodes): Rpc {
+  const { nodes, timeoutMs, closing, socket } = all;
+  const ask = <T>(
+    method: string,
+    call: CallOptions | undefined,
+    task: (connection: Connection, node: Node) => Promise<T>,
+    unchecked = false,
+  ): Promise<T> => askNodes(nodes, timeoutMs, closing.signal, { method, signal: call?.signal, ask: task, unchecked });
+
+  const rpc: Rpc = {
     accounts: async (addresses, call) => {
       const keys = addresses.map(toKey);
       return ask('getMultipleAccounts', call, async (node) => {
@@ -74,8 +97,19 @@ export function connectRpc(options: ConnectOptions): Rpc {
         return { blockhash: value.blockhash, lastValidBlockHeight, slot: readSlot(context, call) };
       }),
 
-    blockHeight: (commitment, call) =>
-      ask('getBlockHeight', call, async (node) => BigInt(safeInteger(await node.getBlockHeight({ ...settings(call), commitment })))),
+    tip: (commitment, call) =>
+      ask('getEpochInfo', call, async (node): Promise<Tip> => {
+        const { absoluteSlot, blockHeight } = await node.getEpochInfo({ ...settings(call), commitment });
+        return { slot: readSlot({ slot: absoluteSlot }, call), height: BigInt(safeInteger(blockHeight)) };
+      }),
+
+    isBlockhashValid: (blockhash, call) =>
+      ask('isBlockhashValid', call, async (node) => {
+        const { context, value } = await node.isBlockhashValid(blockhash, settings(call));
+        return { slot: readSlot(context, call), valid: value };
+      }),
+
+    firstSlot: (call) => ask('getFirstAvailableBlock', call, async (node) => safeInteger(await node.getFirstAvailableBlock())),
 
     rent: (bytes, call) =>
       ask('getMinimumBalanceForRentExemption', call, async (node) => {
@@ -141,6 +175,20 @@ export function connectRpc(options: ConnectOptions): Rpc {
         return found === null ? null : readLanded(found);
       }),
 
+    signed: (signature, call) =>
+      ask('getTransaction', call, async (connection, node) => {
+        try {
+          const found = await connection.getTransaction(signature, { commitment: COMMITMENT, maxSupportedTransactionVersion: 0 });
+          if (found === null) return null;
+          if (found.meta === null) throw new Fault('invalid', 'the transaction comes without its effects');
+          return { slot: safeInteger(found.slot), error: errorText(found.meta.err), signatures: found.transaction.signatures };
+        } catch (error) {
+          const fault = error instanceof Fault ? error : node.explain(error);
+          if (fault.code === NEWER_VERSION) return 'newer';
+          throw fault;
+        }
+      }),
+
     signaturesFor: async (address, call) => {
       const key = toKey(address);
       const { minContextSlot } = settings(call);
@@ -150,6 +198,7 @@ export function connectRpc(options: ConnectOptions): Rpc {
           {
             ...(minContextSlot === undefined ? {} : { minContextSlot }),
             ...(call?.limit === undefined ? {} : { limit: call.limit }),
+            ...(call?.before === undefined ? {} : { before: call.before }),
             ...(call?.until === undefined ? {} : { until: call.until }),
           },
           COMMITMENT,
@@ -158,20 +207,18 @@ export function connectRpc(options: ConnectOptions): Rpc {
       });
     },
 
-    genesisHash: (call) =>
-      ask('getGenesisHash', call, async (node) => {
-        const hash = await node.getGenesisHash();
-        if (!isAddress(hash)) throw new Fault('invalid', 'the genesis hash is not one');
-        return hash;
-      }),
+    genesisHash: (call) => ask('getGenesisHash', call, (connection, node) => node.genesis?.() ?? askGenesis(connection), true),
 
     onSignature: (signature, listener) => socket.subscribe(signature, listener),
+
+    alone: () => (nodes.length === 1 ? [rpc] : nodes.map((node) => rpcOver({ ...all, nodes: [node] }))),
 
     close() {
       closing.abort(new Fault('unavailable', 'the connection was closed'));
       socket.close();
     },
   };
+  return rpc;
 }
 
 function toNode(url: string, given: typeof fetch | undefined): Node {

@@ -8,6 +8,10 @@ export interface Node {
   connect(signal: AbortSignal): Connection;
   /** What an error of the Connection means. */
   explain(error: unknown): Fault;
+  /** The hash of its first block, where it is known already or being asked for. */
+  readonly genesis?: () => Promise<string>;
+  /** Rejects with a {@link Fault} unless the node's answers count. */
+  readonly admit?: () => Promise<void>;
 }
 
 export interface Question<T> {
@@ -15,7 +19,9 @@ export interface Question<T> {
   readonly method: string;
   readonly signal: AbortSignal | undefined;
   /** Asks, and reads the answer: what it throws of its own about the answer is a {@link Fault}. */
-  readonly ask: (connection: Connection) => Promise<T>;
+  readonly ask: (connection: Connection, node: Node) => Promise<T>;
+  /** The answer says itself whose it is. */
+  readonly unchecked?: boolean;
 }
 
 const ROUNDS = 2;
@@ -31,7 +37,7 @@ export async function askNodes<T>(
   nodes: readonly Node[],
   timeoutMs: number,
   closed: AbortSignal,
-  { method, signal, ask }: Question<T>,
+  { method, signal, ask, unchecked }: Question<T>,
 ): Promise<T> {
   const late = () => new Fault('timeout', 'it did not answer in time');
   const until = systemRuntime.now() + timeoutMs;
@@ -42,7 +48,12 @@ export async function askNodes<T>(
     for (const [index, node] of nodes.entries()) {
       if (stop.aborted) break;
       try {
-        return { value: await bounded(left() / (nodes.length - index), late, [stop], async (own) => ask(node.connect(own))) };
+        const task = async (own: AbortSignal) => {
+          // At the same time, so that who takes over for another node is no slower.
+          const [value] = await Promise.all([ask(node.connect(own), node), unchecked === true ? undefined : node.admit?.()]);
+          return value;
+        };
+        return { value: await bounded(left() / (nodes.length - index), late, [stop], task) };
       } catch (error) {
         faults.push(error instanceof Fault ? error : node.explain(error));
       }

@@ -8,19 +8,26 @@ type Kind =
   /** An answer that is not what the method returns. */
   | 'invalid'
   /** A JSON-RPC error that the same question will get again. */
-  | 'refused';
+  | 'refused'
+  /** It serves another network. */
+  | 'foreign';
 
 interface FaultInit {
   readonly retryAfterMs?: number | undefined;
   readonly cause?: unknown;
   /** The node's own words. */
   readonly said?: string;
+  /** Of a JSON-RPC error. */
+  readonly code?: number;
+  readonly networks?: { readonly expected: string; readonly actual: string };
 }
 
 /** Why one node did not answer one call. Stays in this folder: callers see a `TransportError`. */
 export class Fault extends Error {
   readonly retryAfterMs: number | undefined;
   readonly said: string | undefined;
+  readonly code: number | undefined;
+  readonly networks: FaultInit['networks'];
 
   constructor(
     readonly kind: Kind,
@@ -31,10 +38,12 @@ export class Fault extends Error {
     super(reason, 'cause' in init ? { cause: init.cause } : undefined);
     this.retryAfterMs = init.retryAfterMs;
     this.said = init.said;
+    this.code = init.code;
+    this.networks = init.networks;
   }
 
   get isTransient(): boolean {
-    return this.kind !== 'refused';
+    return this.kind !== 'refused' && this.kind !== 'foreign';
   }
 }
 
@@ -46,12 +55,12 @@ const RATE_LIMITS: ReadonlySet<number> = new Set([429, -32429, -32029]);
 /** A JSON-RPC error of the node. */
 export function jsonRpcFault(code: number, said: string | undefined): Fault {
   const kind = RATE_LIMITS.has(code) ? 'rate_limited' : REFUSALS.has(code) ? 'refused' : 'unavailable';
-  return new Fault(kind, `it answered with JSON-RPC error ${code}`, said === undefined ? {} : { said });
+  return new Fault(kind, `it answered with JSON-RPC error ${code}`, { code, ...(said === undefined ? {} : { said }) });
 }
 
 /** Of several nodes' faults, the one that says most. */
 export function worstFault(faults: readonly Fault[]): Fault {
-  const order: readonly Kind[] = ['refused', 'rate_limited', 'invalid', 'timeout', 'unavailable'];
+  const order: readonly Kind[] = ['foreign', 'refused', 'rate_limited', 'invalid', 'timeout', 'unavailable'];
   const sorted = [...faults].sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind));
   return sorted[0] ?? new Fault('unavailable', 'no node was asked');
 }
@@ -60,7 +69,7 @@ export function worstFault(faults: readonly Fault[]): Fault {
 const DEFAULT_RETRY_MS = 1_000;
 
 export function toTransportError(fault: Fault, method: string, timeoutMs: number): TransportError {
-  const { kind, reason, said, cause, retryAfterMs = DEFAULT_RETRY_MS } = fault;
+  const { kind, reason, said, cause, networks, retryAfterMs = DEFAULT_RETRY_MS } = fault;
   const init = { ...(cause === undefined ? {} : { cause }), ...(said === undefined ? {} : { untrusted: { rpc: said } }) };
   switch (kind) {
     case 'rate_limited':
@@ -83,10 +92,23 @@ export function toTransportError(fault: Fault, method: string, timeoutMs: number
         ...init,
         details: { service: 'rpc', reason },
       });
+    case 'foreign': {
+      const { expected, actual } = networks ?? { expected: '', actual: '' };
+      return wrongNetwork(expected, actual);
+    }
     default:
       return new TransportError('rpc_unavailable', `The RPC node did not serve ${method}: ${reason}; try again, or set another rpcUrl.`, {
         ...init,
         details: { method },
       });
   }
+}
+
+/** A node that serves another network than the client is set to. */
+export function wrongNetwork(expected: string, actual: string): TransportError {
+  return new TransportError(
+    'rpc_wrong_network',
+    `The RPC node serves ${actual}, but the client is set to ${expected}. Correct rpcUrl or network.`,
+    { details: { expected, actual } },
+  );
 }

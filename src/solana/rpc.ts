@@ -51,6 +51,15 @@ export interface LandedTransaction {
   readonly lamports: ReadonlyMap<Address, { readonly before: bigint; readonly after: bigint }>;
 }
 
+/** Who signed a landed transaction, and how it ended. */
+export type Signed = Pick<LandedTransaction, 'slot' | 'error' | 'signatures'>;
+
+/** A slot and the number of blocks up to it, of one and the same block. */
+export interface Tip {
+  readonly slot: number;
+  readonly height: bigint;
+}
+
 export interface SignatureInfo {
   readonly signature: string;
   readonly slot: number;
@@ -60,7 +69,8 @@ export interface SignatureInfo {
 
 /**
  * A Solana node, or several with failover. Every call is bounded by a deadline and rejects with a
- * `TransportError` (`rpc_unavailable`, `rate_limited`, `timeout`, `invalid_response`) that says nothing moved, or with the signal's reason.
+ * `TransportError` (`rpc_unavailable`, `rate_limited`, `timeout`, `invalid_response`,
+ * `rpc_wrong_network`) that says nothing moved, or with the signal's reason.
  * Reads are at `confirmed` unless they say otherwise.
  */
 export interface Rpc {
@@ -69,7 +79,12 @@ export interface Rpc {
   /** Token accounts of an owner, of both token programs. */
   tokenAccounts(owner: Address, options?: CallOptions): Promise<{ slot: number; accounts: { address: Address; account: Account }[] }>;
   latestBlockhash(options?: CallOptions): Promise<{ blockhash: string; lastValidBlockHeight: bigint; slot: number }>;
-  blockHeight(commitment: Commitment, options?: CallOptions): Promise<bigint>;
+  /** The newest block at a commitment. */
+  tip(commitment: Commitment, options?: CallOptions): Promise<Tip>;
+  /** Whether a transaction with it can land yet, as of the slot. */
+  isBlockhashValid(blockhash: string, options?: CallOptions): Promise<{ slot: number; valid: boolean }>;
+  /** The oldest slot that the node's history still holds. */
+  firstSlot(options?: CallOptions): Promise<number>;
   /** Lamports that make an account of `bytes` rent-exempt. */
   rent(bytes: number, options?: CallOptions): Promise<bigint>;
   /** Micro-lamports per compute unit that recent transactions paid on these writable accounts. */
@@ -81,10 +96,17 @@ export interface Rpc {
   statuses(signatures: readonly string[], options?: CallOptions & { readonly history?: boolean }): Promise<(SignatureStatus | null)[]>;
   /** A landed transaction, or null where the node does not know it. */
   transaction(signature: string, options?: CallOptions): Promise<LandedTransaction | null>;
-  /** Newest first. */
-  signaturesFor(address: Address, options?: CallOptions & { readonly limit?: number; readonly until?: string }): Promise<SignatureInfo[]>;
+  /** As {@link transaction}, for nothing but its signatures; `newer` for one of a version above 0, which is never ours. */
+  signed(signature: string, options?: CallOptions): Promise<Signed | 'newer' | null>;
+  /** Newest first; older than `before`, newer than `until`. */
+  signaturesFor(
+    address: Address,
+    options?: CallOptions & { readonly limit?: number; readonly before?: string | undefined; readonly until?: string },
+  ): Promise<SignatureInfo[]>;
   genesisHash(options?: CallOptions): Promise<string>;
   /** Calls back once when the signature is confirmed or failed, where the node has WebSocket; silent where it has not. Returns the unsubscription. */
   onSignature(signature: string, listener: (error: string | null) => void): () => void;
+  /** Each node by itself, in order: for answers that only say something together. */
+  alone(): readonly Rpc[];
   close(): void;
 }

@@ -74,7 +74,13 @@ describe('connectRpc on a real chain', () => {
     expect(held.accounts.map(({ account }) => decodeTokenAccount(account)?.amount).sort()).toEqual([5_000_000n, 7n]);
     expect(`solana:${(await rpc.genesisHash()).slice(0, 32)}`).toBe(SOLANA_MAINNET);
     expect(await rpc.rent(165)).toBeGreaterThan(0n);
-    expect(await rpc.blockHeight('finalized')).toBeLessThanOrEqual(await rpc.blockHeight('confirmed'));
+    const [final, newest] = [await rpc.tip('finalized'), await rpc.tip('confirmed')];
+    expect(newest.slot - final.slot).toBeGreaterThanOrEqual(32);
+    expect(newest.height - final.height).toBeGreaterThanOrEqual(32n);
+    expect(await rpc.firstSlot()).toBeLessThan(final.slot);
+    const { blockhash } = await rpc.latestBlockhash();
+    expect(await rpc.isBlockhashValid(blockhash)).toMatchObject({ valid: true });
+    expect(await rpc.isBlockhashValid(payee)).toMatchObject({ valid: false });
     expect(await rpc.priorityFees([usdcAccount])).toBeInstanceOf(Array);
   });
 
@@ -226,7 +232,9 @@ describe('landTransaction on a real chain', () => {
     const landing = land(signed);
     await expect.poll(balance, { interval: 20 }).toBe(10_000_000n);
     node.controls.warp();
-    await expect.poll(() => node.controls.calls({ method: 'getLatestBlockhash' }), { interval: 20 }).toBeGreaterThan(1);
+    await expect.poll(() => node.controls.calls({ method: 'getEpochInfo' }), { interval: 20 }).toBeGreaterThan(0);
+    const asked = node.controls.calls({ method: 'getSignatureStatuses' });
+    await expect.poll(() => node.controls.calls({ method: 'getSignatureStatuses' }), { interval: 20 }).toBeGreaterThan(asked + 1);
     callOff();
     expect(await landing).toMatchObject({ outcome: 'confirmed' });
   });

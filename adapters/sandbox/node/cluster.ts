@@ -28,6 +28,9 @@ export const clusterMethods = {
   getVersion: () => ({ 'feature-set': 3_640_012_085, 'solana-core': API_VERSION }),
   getGenesisHash: () => MAINNET_GENESIS,
   getSlot: ({ chain }, params) => blockFor(chain, params.config(0)).slot,
+  /** Nothing is ever dropped. */
+  getFirstAvailableBlock: () => 0,
+  minimumLedgerSlot: () => 0,
   getBlockHeight: ({ chain }, params) => blockFor(chain, params.config(0)).height,
   getTransactionCount: ({ chain }) => chain.history.size,
 

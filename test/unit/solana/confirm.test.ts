@@ -69,8 +69,12 @@ function fakeRpc({ status = () => null, ...rest }: Fake) {
     signaturesFor: unused,
     genesisHash: unused,
     close: () => undefined,
-    latestBlockhash: () => Promise.resolve({ blockhash: wallet, lastValidBlockHeight: 1_000n, slot: 900 }),
-    blockHeight: () => Promise.resolve(1n),
+    latestBlockhash: unused,
+    isBlockhashValid: unused,
+    firstSlot: unused,
+    signed: unused,
+    alone: () => [],
+    tip: () => Promise.resolve({ slot: 20, height: 1n }),
     send: (sent, options) => {
       log.sent.push(sent);
       log.signals.push(options?.signal);
@@ -120,7 +124,7 @@ describe('landTransaction', () => {
   });
 
   it('does not believe the WebSocket alone', async () => {
-    const { rpc, log } = fakeRpc({ blockHeight: () => Promise.resolve(LAST + 1n) });
+    const { rpc, log } = fakeRpc({ tip: () => Promise.resolve({ slot: 900, height: LAST + 1n }) });
     const { runtime, sleeps } = fakeRuntime((at) => {
       if (at === 1_500) log.listener(null);
       if (at === 1_500) log.listener = () => undefined;
@@ -144,7 +148,7 @@ describe('landTransaction', () => {
 
   it('does not wait for a node that hangs on sending or on the height', async () => {
     const never = () => new Promise<never>(() => undefined);
-    const { rpc } = fakeRpc({ send: never, blockHeight: never, status: (_, count) => (count === 20 ? confirmed : null) });
+    const { rpc } = fakeRpc({ send: never, tip: never, status: (_, count) => (count === 20 ? confirmed : null) });
     expect(await land(rpc, fakeRuntime().runtime)).toEqual({ outcome: 'confirmed', slot: 42 });
   });
 
@@ -153,9 +157,9 @@ describe('landTransaction', () => {
     let height = LAST;
     const asked: unknown[] = [];
     const { rpc, log } = fakeRpc({
-      blockHeight: (commitment) => {
+      tip: (commitment) => {
         commitments.push(commitment);
-        return Promise.resolve(commitments.length > 5 ? ++height : height);
+        return Promise.resolve({ slot: 800 + commitments.length, height: commitments.length > 5 ? ++height : height });
       },
       status: (options) => {
         if (options.history) asked.push(options);
@@ -165,14 +169,14 @@ describe('landTransaction', () => {
     expect(await land(rpc, fakeRuntime().runtime)).toEqual({ outcome: 'expired' });
     expect(new Set(commitments)).toEqual(new Set(['finalized']));
     expect(commitments).toHaveLength(6);
-    expect(asked).toEqual([{ history: true, minContextSlot: 900 }]);
+    expect(asked).toEqual([{ history: true, minContextSlot: 806 }]);
     expect(log.sent).toHaveLength(7);
   });
 
   it('finds by history what landed in the last moment, and what failed then', async () => {
     for (const error of [null, '"X"']) {
       const { rpc } = fakeRpc({
-        blockHeight: () => Promise.resolve(LAST + 1n),
+        tip: () => Promise.resolve({ slot: 900, height: LAST + 1n }),
         status: ({ history }) => (history ? { slot: 7, commitment: 'finalized', error } : null),
       });
       expect(await land(rpc, fakeRuntime().runtime)).toEqual(
@@ -181,13 +185,11 @@ describe('landTransaction', () => {
     }
   });
 
-  it('does not call it expired while the node cannot be asked for history', async () => {
+  it('does not call it expired while no node that has seen the height can be asked for history', async () => {
     let tries = 0;
     const { rpc } = fakeRpc({
-      blockHeight: () => Promise.resolve(LAST + 1n),
-      latestBlockhash: () =>
-        ++tries < 3 ? Promise.reject(new Error('down')) : Promise.resolve({ blockhash: wallet, lastValidBlockHeight: 1n, slot: 5 }),
-      statuses: (_, options) => (options?.history === true && tries < 5 ? Promise.reject(new Error('lags')) : Promise.resolve([null])),
+      tip: () => Promise.resolve({ slot: 900, height: LAST + 1n }),
+      statuses: (_, options) => (options?.history === true && ++tries < 5 ? Promise.reject(new Error('lags')) : Promise.resolve([null])),
     });
     expect(await land(rpc, fakeRuntime().runtime)).toEqual({ outcome: 'expired' });
     expect(tries).toBe(5);

@@ -88,8 +88,12 @@ describe('reading', () => {
       switch (method) {
         case 'getLatestBlockhash':
           return context(3, { blockhash: hash, lastValidBlockHeight: 150 });
-        case 'getBlockHeight':
-          return { result: 42 };
+        case 'getEpochInfo':
+          return { result: { epoch: 1, slotIndex: 2, slotsInEpoch: 3, absoluteSlot: 50, blockHeight: 42, transactionCount: 1 } };
+        case 'isBlockhashValid':
+          return context(8, true);
+        case 'getFirstAvailableBlock':
+          return { result: 12 };
         case 'getMinimumBalanceForRentExemption':
           return { result: 2039280 };
         case 'getRecentPrioritizationFees':
@@ -100,7 +104,10 @@ describe('reading', () => {
     });
     const rpc = connect({ urls: [url] });
     expect(await rpc.latestBlockhash()).toEqual({ blockhash: hash, lastValidBlockHeight: 150n, slot: 3 });
-    expect(await rpc.blockHeight('finalized')).toBe(42n);
+    expect(await rpc.tip('finalized')).toEqual({ slot: 50, height: 42n });
+    await expect(rpc.tip('finalized', { minContextSlot: 51 })).rejects.toMatchObject({ code: 'rpc_unavailable' });
+    expect(await rpc.isBlockhashValid(hash)).toEqual({ slot: 8, valid: true });
+    expect(await rpc.firstSlot()).toBe(12);
     expect(await rpc.rent(165)).toBe(2039280n);
     expect(await rpc.priorityFees([wallet])).toEqual([9n]);
     expect(await rpc.genesisHash()).toBe(hash);
@@ -216,9 +223,9 @@ describe('reading', () => {
 
   it('reads signatures of an address', async () => {
     const { url, calls } = await node(() => ({ result: [{ signature: 's', slot: 4, err: null, memo: '[2] hi', blockTime: 1 }] }));
-    const found = await connect({ urls: [url] }).signaturesFor(wallet, { limit: 5, until: 'u', minContextSlot: 3 });
+    const found = await connect({ urls: [url] }).signaturesFor(wallet, { limit: 5, before: 'b', until: 'u', minContextSlot: 3 });
     expect(found).toEqual([{ signature: 's', slot: 4, error: null, memo: '[2] hi' }]);
-    expect(calls[0]?.params).toEqual([wallet, { commitment: 'confirmed', limit: 5, until: 'u', minContextSlot: 3 }]);
+    expect(calls[0]?.params).toEqual([wallet, { commitment: 'confirmed', limit: 5, before: 'b', until: 'u', minContextSlot: 3 }]);
   });
 });
 
@@ -247,10 +254,10 @@ describe('what cannot be trusted', () => {
   it('refuses blockhashes, hashes, heights and rent that are none', async () => {
     const { url } = await node(({ method }) => {
       if (method === 'getLatestBlockhash') return context(1, { blockhash: 'abc', lastValidBlockHeight: 1 });
-      return { result: method === 'getBlockHeight' ? 2 ** 60 : method === 'getGenesisHash' ? '' : 0 };
+      return { result: method === 'getFirstAvailableBlock' ? 2 ** 60 : method === 'getGenesisHash' ? '' : 0 };
     });
     const rpc = connect({ urls: [url] });
-    for (const call of [rpc.latestBlockhash(), rpc.blockHeight('confirmed'), rpc.genesisHash(), rpc.rent(0)]) {
+    for (const call of [rpc.latestBlockhash(), rpc.firstSlot(), rpc.tip('confirmed'), rpc.genesisHash(), rpc.rent(0)]) {
       expect((await failure(call)).code).toBe('invalid_response');
     }
   });
