@@ -35,8 +35,8 @@ const MICRO_USD = 10n ** BigInt(USD_DECIMALS);
 // Small enough to move no price worth the name, large enough that rounding to a millionth of a dollar is nothing.
 const LEAST = MICRO_USD / 10n;
 const MOST = 10_000n * MICRO_USD;
-const WANTED = 10n * MICRO_USD;
-const MOST_WITH_UNKNOWN_IMPACT = 100n * MICRO_USD;
+const WANTED = MICRO_USD;
+const MOST_WITH_UNKNOWN_IMPACT = 10n * MICRO_USD;
 const MAX_IMPACT_BPS = 100;
 const MAX_DECIMALS = 18;
 // Only where the search for a reference starts.

@@ -1,0 +1,84 @@
+import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { oneSided, startTaker } from '../helpers/bounds.js';
+import { closePayers, payerOn } from '../helpers/payer.js';
+import type { Seller } from '../helpers/seller.js';
+import { refusal } from '../helpers/untouched.js';
+
+let sandbox: Sandbox;
+const sellers: Seller[] = [];
+beforeAll(async () => {
+  sandbox = await createSandbox({ slotMs: 20, confirmationMs: 20 });
+});
+afterEach(async () => {
+  sandbox.controls.aggregator.restore();
+  await closePayers();
+  await Promise.all(sellers.splice(0).map((seller) => seller.close()));
+});
+afterAll(() => sandbox.close());
+
+async function taker(...asked: Parameters<typeof startTaker>[1][number][]): Promise<string> {
+  const seller = await startTaker(sandbox, asked);
+  sellers.push(seller);
+  return seller.url;
+}
+
+describe('a swap for a payment', () => {
+  it.each(['USDC', 'SOL'] as const)('takes no more %s than what it buys sells for', async (held) => {
+    oneSided(sandbox, 'BONK', 400n);
+    const payer = await payerOn(sandbox, { SOL: '5', ...(held === 'USDC' ? { USDC: '500' } : {}) }, { autoSwap: true, swapFrom: [held] });
+    const url = await taker(['BONK', '4500000000']);
+    const { details } = await refusal(sandbox, payer, 'swap_overhead_too_high', () => payer.client.fetch(url));
+    expect(details.limitBps).toBe(100);
+    expect(details.lossBps).toBeGreaterThan(9_900);
+    await refusal(sandbox, payer, 'swap_overhead_too_high', () => payer.client.plan(url));
+  });
+
+  it('may cost what policy.maxSwapLossBps says', async () => {
+    oneSided(sandbox, 'BONK', 2n);
+    const funds = { SOL: '0.1', USDC: '5' };
+    const url = await taker(['BONK', '4500000000']);
+    const careful = await payerOn(sandbox, funds, { autoSwap: true, policy: { maxSwapLossBps: 4_900 } });
+    await refusal(sandbox, careful, 'swap_overhead_too_high', () => careful.client.fetch(url));
+    const bold = careful.again({ autoSwap: true, policy: { maxSwapLossBps: 5_100 } });
+    expect((await bold.fetch(url)).status).toBe(200);
+  });
+
+  it('out of a token without a price needs the caller’s bound on it', async () => {
+    sandbox.controls.aggregator.noRoute('BONK', 'USDC');
+    sandbox.controls.aggregator.noRoute('BONK', 'USDT');
+    const url = await taker(['PYUSD', '10000']);
+    const payer = await payerOn(
+      sandbox,
+      { SOL: '0.1', BONK: '1000000' },
+      { autoSwap: true, swapFrom: ['DezXAZ8z7PnrnRJjz3wXBoRgixCa6xjnB7YaB1pPB263'] },
+    );
+    const { details } = await refusal(sandbox, payer, 'price_unknown', () => payer.client.fetch(url));
+    expect(details.mint).toBe(sandbox.mints.BONK.address);
+    const policy = { maxInAmount: { [sandbox.mints.BONK.address]: '100000000000' } };
+    const bounded = payer.again({ autoSwap: true, swapFrom: [sandbox.mints.BONK.address], policy });
+    expect((await bounded.fetch(url)).status).toBe(200);
+  });
+
+  it('out of SOL for dollars is quoted once, and valued once a minute', async () => {
+    const asked: (string | null)[] = [];
+    sandbox.controls.aggregator.lie('/swap/v1/quote', (answer, { query }) => {
+      asked.push(query.get('swapMode'));
+      return answer;
+    });
+    const payer = await payerOn(sandbox, { SOL: '1' }, { autoSwap: true });
+    for (const amount of ['10000', '60000']) {
+      const url = await taker(['USDC', amount]);
+      expect((await payer.client.fetch(url)).status).toBe(200);
+    }
+    expect(asked.sort()).toEqual(['ExactIn', 'ExactOut', 'ExactOut']);
+  });
+
+  it('needs a limit on fees that a signature fits into', async () => {
+    const payer = await payerOn(sandbox, { SOL: '1' }, { autoSwap: true, policy: { maxFeeLamports: '4999' } });
+    const { details } = await refusal(sandbox, payer, 'fees_over_limit', () =>
+      taker(['USDC', '10000']).then((url) => payer.client.fetch(url)),
+    );
+    expect(details).toEqual({ lamports: '5000', limitLamports: '4999' });
+  });
+});

@@ -1,0 +1,130 @@
+import { local, type ClientOptions, type SwapQuote, type SwapRequest, type Transport } from 'exact-change';
+import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { startTaker } from '../helpers/bounds.js';
+import { closePayers, payerOn } from '../helpers/payer.js';
+import type { Seller } from '../helpers/seller.js';
+import { refusal } from '../helpers/untouched.js';
+
+let sandbox: Sandbox;
+let honest: Transport;
+const sellers: Seller[] = [];
+beforeAll(async () => {
+  sandbox = await createSandbox({ slotMs: 20, confirmationMs: 20 });
+  honest = local({ rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl });
+});
+afterEach(async () => {
+  sandbox.controls.aggregator.restore();
+  await closePayers();
+  await Promise.all(sellers.splice(0).map((seller) => seller.close()));
+});
+afterAll(() => sandbox.close());
+
+async function taker(...asked: Parameters<typeof startTaker>[1][number][]): Promise<string> {
+  const seller = await startTaker(sandbox, asked);
+  sellers.push(seller);
+  return seller.url;
+}
+
+/** A service that quotes as it likes. */
+const service = (change: (quote: SwapQuote, request: SwapRequest) => unknown): ClientOptions => ({
+  autoSwap: true,
+  // What such a service sends is not what it is typed as: that is the point.
+  transport: { ...honest, quote: async (request, options) => change(await honest.quote(request, options), request) as SwapQuote },
+});
+
+const times = (text: string, factor: bigint) => (BigInt(text) * factor).toString();
+
+describe('a service that the client is given', () => {
+  it.each(['1', '-1000000000', 'abc'])('sets no cap by an output of %s', async (outAmount) => {
+    const payer = await payerOn(
+      sandbox,
+      { SOL: '3', USDC: '50' },
+      service((quote) => ({ ...quote, outAmount })),
+    );
+    const url = await taker(['SOL', '1000000000']);
+    await refusal(sandbox, payer, 'amount_over_limit', () => payer.client.fetch(url));
+    const cheap = await taker(['SOL', '1000000']);
+    expect((await payer.client.fetch(cheap)).status).toBe(200);
+    expect(Number((await payer.client.spent())[0]?.used)).toBeGreaterThan(0.1);
+  });
+
+  it.each<[string, (quote: SwapQuote) => unknown]>([
+    ['nothing', () => undefined],
+    ['a list', () => []],
+    ['an amount below zero', (quote) => ({ ...quote, inAmount: '-1' })],
+    ['an amount that is a number', (quote) => ({ ...quote, outAmount: 1 })],
+    ['an age that is none', (quote) => ({ ...quote, quotedAt: 'now' })],
+    ['a provider that is none', (quote) => ({ ...quote, provider: { toString: 'x' } })],
+    ['an impact that is none', (quote) => ({ ...quote, priceImpactBps: '0' })],
+    ['a route that is none', (quote) => ({ ...quote, route: 'direct' })],
+  ])('may answer %s, which is refused', async (_name, change) => {
+    const payer = await payerOn(sandbox, { SOL: '1' }, service(change));
+    const url = await taker(['USDC', '10000']);
+    await refusal(sandbox, payer, 'quote_mismatch', () => payer.client.fetch(url));
+    await refusal(sandbox, payer, 'quote_mismatch', () => payer.client.swap({ inputMint: 'SOL', outputMint: 'USDC', amount: '1000000' }));
+  });
+
+  const dearer = (quote: SwapQuote) => ({
+    ...quote,
+    swapMode: 'ExactIn',
+    inAmount: times(quote.maxInAmount, 300n),
+    maxInAmount: times(quote.maxInAmount, 300n),
+    outAmount: times(quote.minOutAmount, 2n),
+    minOutAmount: ((BigInt(quote.minOutAmount) * 2n * 9_950n) / 10_000n).toString(),
+  });
+  const overstated = (quote: SwapQuote) => ({
+    ...quote,
+    inAmount: times(quote.inAmount, 300n),
+    maxInAmount: ((BigInt(quote.inAmount) * 300n * 10_050n + 9_999n) / 10_000n).toString(),
+    outAmount: times(quote.outAmount, 300n),
+  });
+
+  it.each([
+    ['an input of its own choosing', dearer],
+    ['an output that it only says', overstated],
+  ])('cannot make a swap take what it likes by %s', async (_name, change) => {
+    for (const [input, output] of [
+      ['SOL', 'USDC'],
+      ['USDT', 'USDC'],
+    ] as const) {
+      const payer = await payerOn(sandbox, { SOL: '5', USDT: '500' }, { ...service(change), swapFrom: [input] });
+      const url = await taker([output, '10000']);
+      await refusal(sandbox, payer, 'swap_overhead_too_high', () => payer.client.fetch(url));
+      const request = { inputMint: input, outputMint: output, amount: '10000', swapMode: 'ExactOut' } as const;
+      await refusal(sandbox, payer, 'swap_overhead_too_high', () => payer.client.swap(request));
+    }
+  });
+
+  it('cannot make a later quote take more than the first was allowed to', async () => {
+    let quotes = 0;
+    // So old that the swap asks again.
+    const later = service((quote) => (++quotes === 1 ? { ...quote, quotedAt: 1 } : dearer(quote)));
+    const payer = await payerOn(sandbox, { SOL: '5' }, later);
+    const url = await taker(['USDC', '10000']);
+    await refusal(sandbox, payer, 'swap_overhead_too_high', () => payer.client.fetch(url));
+    expect(quotes).toBe(2);
+  });
+
+  it('swaps by name at a price that our own Jupiter confirms', async () => {
+    const payer = await payerOn(
+      sandbox,
+      { SOL: '1' },
+      service((quote) => quote),
+    );
+    const swapped = await payer.client.swap({ inputMint: 'SOL', outputMint: 'USDC', amount: '1000000', swapMode: 'ExactOut' });
+    expect(BigInt(swapped.outAmount)).toBeGreaterThanOrEqual(1_000_000n);
+  });
+
+  it('swaps without our own Jupiter only within policy.maxInAmount', async () => {
+    const jupiterUrl = `${sandbox.jupiterUrl}/nowhere`;
+    const payer = await payerOn(sandbox, { SOL: '1' }, { ...service((quote) => quote), jupiterUrl });
+    const request = { inputMint: 'SOL', outputMint: 'USDC', amount: '10000', swapMode: 'ExactOut' } as const;
+    await refusal(sandbox, payer, 'jupiter_unavailable', () => payer.client.swap(request));
+    const url = await taker(['USDC', '10000']);
+    await refusal(sandbox, payer, 'jupiter_unavailable', () => payer.client.fetch(url));
+    const bounded = payer.again({ ...service((quote) => quote), jupiterUrl, policy: { maxInAmount: { SOL: '2000000' } } });
+    await bounded.swap(request);
+    expect((await bounded.fetch(url)).status).toBe(200);
+  });
+});
