@@ -1,6 +1,15 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { createClient, memoryJournal, receiptOf, SOLANA_MAINNET, type Client, type ClientOptions, type Journal, type Receipt } from 'exact-change';
+import {
+  createClient,
+  memoryJournal,
+  receiptOf,
+  SOLANA_MAINNET,
+  type Client,
+  type ClientOptions,
+  type Journal,
+  type Receipt,
+} from 'exact-change';
 import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startLegacySeller, type LegacySeller } from '../fixtures/legacy/seller.js';
