@@ -1,23 +1,17 @@
+interface Group {
+  readonly all: Set<() => void>;
+  readonly stop: () => void;
+}
+
 /** Whoever waits for a signal, by signal. */
-const waiting = new WeakMap<AbortSignal, { readonly all: Set<() => void>; readonly stop: () => void }>();
+const waiting = new WeakMap<AbortSignal, Group>();
 
 /**
  * Calls `then` once when the signal fires; returns how to call that off. All share one listener: Node prints a warning where a signal
  * has more than ten, and a client that closes ends a hundred calls. A signal that has fired already calls nobody.
  */
 export function onAbort(signal: AbortSignal, then: () => void): () => void {
-  let group = waiting.get(signal);
-  if (group === undefined) {
-    const all = new Set<() => void>();
-    const fire = () => {
-      // A set that shrinks while it is walked leaves out what is gone.
-      for (const one of all) one();
-    };
-    signal.addEventListener('abort', fire, { once: true });
-    group = { all, stop: () => signal.removeEventListener('abort', fire) };
-    waiting.set(signal, group);
-  }
-  const { all, stop } = group;
+  const { all, stop } = waiting.get(signal) ?? startGroup(signal);
   // The same function may wait twice.
   const own = () => then();
   all.add(own);
@@ -27,4 +21,17 @@ export function onAbort(signal: AbortSignal, then: () => void): () => void {
     waiting.delete(signal);
     stop();
   };
+}
+
+/** On its own: the listener would keep the first of those who wait, if it could see who that was. */
+function startGroup(signal: AbortSignal): Group {
+  const all = new Set<() => void>();
+  const fire = () => {
+    // A set that shrinks while it is walked leaves out what is gone.
+    for (const one of all) one();
+  };
+  signal.addEventListener('abort', fire, { once: true });
+  const group = { all, stop: () => signal.removeEventListener('abort', fire) };
+  waiting.set(signal, group);
+  return group;
 }

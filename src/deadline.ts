@@ -5,8 +5,11 @@ export interface Deadline {
   readonly signal: AbortSignal;
   /** Whether it was time, not the caller, that ended it. */
   readonly passed: boolean;
-  /** Stops the clock; the caller's signal is followed on, as long as an answer's body may flow. */
-  stop(): void;
+  /**
+   * Stops the clock. The caller's signal is followed on for as long as anybody has a use for that: whoever holds this deadline's signal, as
+   * a fetch does while a body flows, or one of `users`.
+   */
+  stop(...users: readonly (object | null)[]): void;
   /** Stops the clock and lets go of the caller's signal. */
   end(): void;
 }
@@ -32,11 +35,45 @@ export function startDeadline(ms: number, caller: AbortSignal | undefined): Dead
     get passed() {
       return passed;
     },
-    stop: () => clearTimeout(timer),
+    stop(...users) {
+      clearTimeout(timer);
+      if (caller === undefined || caller.aborted) return;
+      forget();
+      forget = followWeakly(caller, controller, users);
+    },
     end() {
       clearTimeout(timer);
       forget();
     },
+  };
+}
+
+/** Controllers of stopped deadlines, by whom they are of use to: with the last of those, each goes too. */
+const controllers = new WeakMap<object, AbortController>();
+let collected: FinalizationRegistry<() => void> | undefined;
+
+/** A caller's signal may outlive a million calls, so it must not keep what each of them left. */
+function followWeakly(caller: AbortSignal, controller: AbortController, users: readonly (object | null)[]): () => void {
+  const { signal } = controller;
+  // Some runtimes of workers have neither; there the caller's signal keeps what follows it.
+  if (typeof WeakRef === 'undefined' || typeof FinalizationRegistry === 'undefined') {
+    return onAbort(caller, () => controller.abort(caller.reason));
+  }
+  for (const user of [signal, ...users]) if (user !== null) controllers.set(user, controller);
+  const forget = onAbort(caller, abortThrough(new WeakRef(signal), caller));
+  registry().register(signal, forget);
+  return forget;
+}
+
+function registry(): FinalizationRegistry<() => void> {
+  return (collected ??= new FinalizationRegistry((forget) => forget()));
+}
+
+/** On its own, as the registry is: a closure keeps all that the closures beside it use. */
+function abortThrough(weak: WeakRef<AbortSignal>, caller: AbortSignal): () => void {
+  return () => {
+    const signal = weak.deref();
+    if (signal !== undefined) controllers.get(signal)?.abort(caller.reason);
   };
 }
 

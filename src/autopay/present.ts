@@ -44,6 +44,7 @@ export async function present(
     if (settlement?.success === true) open.hold?.spend();
     attachReceipt(response, () => open.attempt.receipt);
     emit('payment.answered', { status: response.status, receipt });
+    deadline.stop(response);
     return response;
   } catch (error) {
     if (call.signal?.aborted === true) throw call.signal.reason;
