@@ -29,7 +29,7 @@ const BLOCKHASH_MAX_AGE_MS = 2_000;
 
 /** @internal The operations of the local transport, loaded with web3.js and the rest when first needed. */
 export function createOperations(settings: LocalSettings, given: Rpc | undefined, taker: Address = NOBODY): Required<Transport> {
-  const { network, policy, runtime, timeouts } = settings;
+  const { network, policy, runtime } = settings;
   const rpc = given ?? connect(settings);
   const provider = jupiter(settings, taker);
   const blockhashes = createBlockhashSource(rpc, runtime, BLOCKHASH_MAX_AGE_MS);

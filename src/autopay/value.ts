@@ -176,7 +176,7 @@ function recent(core: Core, mint: Address): readonly Price[] {
 function remember(core: Core, mint: Address, price: Price): void {
   const known = recent(core, mint);
   let all = prices.get(core);
-  if (all === undefined) prices.set(core, (all = new Map()));
+  if (all === undefined) prices.set(core, (all = new Map<Address, readonly Price[]>()));
   if (all.size >= KEPT) all.clear();
   all.set(mint, [...known, price]);
 }

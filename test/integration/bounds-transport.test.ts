@@ -128,3 +128,19 @@ describe('a service that the client is given', () => {
     expect((await bounded.fetch(url)).status).toBe(200);
   });
 });
+
+describe('a swap that the local transport builds', () => {
+  const built = async (maxFeeLamports: string) => {
+    const { address } = await sandbox.createWallet({ SOL: '1' });
+    const { rpcUrl, jupiterUrl } = sandbox;
+    const transport = local({ rpcUrl, jupiterUrl, policy: { maxFeeLamports } });
+    const quote = await transport.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: '1000000' });
+    return transport.buildSwap({ wallet: address, quote });
+  };
+
+  it('costs no more than policy.maxFeeLamports, its signature included', async () => {
+    const { priorityFeeLamports } = await built('5100');
+    expect(Number(priorityFeeLamports)).toBeLessThanOrEqual(100);
+    await expect(built('4999')).rejects.toMatchObject({ code: 'fees_over_limit', details: { lamports: '5000', limitLamports: '4999' } });
+  });
+});

@@ -1,0 +1,83 @@
+import { describe, expect, it } from 'vitest';
+import type { Core } from '../../../src/autopay/core.js';
+import { concernsCandidate, findFunding } from '../../../src/autopay/funding.js';
+import type { ResolvedRequest } from '../../../src/config.js';
+import { QuoteError, TransactionError, TransportError } from '../../../src/errors.js';
+import { newWallet } from '../../../src/journal/registry.js';
+import { SOLANA_MAINNET, TOKEN_PROGRAM, WSOL_MINT } from '../../../src/network.js';
+import { mostIn } from '../../../src/swap/threshold.js';
+
+const WALLET = '9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM';
+const JUNK = 'DezXAZ8z7PnrnRJjz3wXBoRgixCa6xjnB7YaB1pPB263';
+const FACTS = { tokenProgram: TOKEN_PROGRAM, decimals: 6, source: WALLET, destination: WALLET, available: 0n };
+
+/** A wallet that holds one SOL, at a market where everything is worth the same; `sells` says what so much of a token brings. */
+function coreWith(sells: (amount: bigint) => bigint, asked: ResolvedRequest[]): Core {
+  const quote = (request: ResolvedRequest) => {
+    const out = request.swapMode === 'ExactOut';
+    if (out) asked.push(request);
+    const amount = BigInt(request.amount);
+    return Promise.resolve({
+      ...request,
+      inAmount: request.amount,
+      outAmount: (out ? amount : sells(amount)).toString(),
+      minOutAmount: (out ? amount : (sells(amount) * 9_950n) / 10_000n).toString(),
+      maxInAmount: (out ? mostIn(amount, 50) : amount).toString(),
+      priceImpactBps: 0,
+      platformFeeBps: 0,
+      route: [],
+      provider: 'test',
+      quotedAt: 0,
+      raw: {},
+    });
+  };
+  const policy = { maxSlippageBps: 50, maxPriceImpactBps: 100, maxSwapLossBps: 100, minSwap: 50_000n, maxInAmount: new Map() };
+  // The parts of a core that funding needs.
+  return {
+    config: { network: SOLANA_MAINNET, policy, runtime: { now: () => 0 }, signer: { address: WALLET }, swapFrom: undefined },
+    rpc: {
+      accounts: () => Promise.resolve({ slot: 1, accounts: [{ lamports: 10n ** 9n }] }),
+      tokenAccounts: () => Promise.resolve({ slot: 1, accounts: [] }),
+    },
+    transport: { quote },
+    prices: { quote },
+    wallet: newWallet(),
+  } as unknown as Core;
+}
+
+const par = (amount: bigint) => amount;
+
+describe('funding', () => {
+  it('buys a little more than is missing, for the payments to come', async () => {
+    const asked: ResolvedRequest[] = [];
+    const funding = await findFunding(coreWith(par, asked), JUNK, FACTS, 10n, undefined);
+    expect(funding).toMatchObject({ inputMint: WSOL_MINT, available: 992_000_000n });
+    expect(asked.map(({ amount }) => amount)).toEqual(['50000']);
+  });
+
+  it('buys only what is missing where no account could hold the little more', async () => {
+    const asked: ResolvedRequest[] = [];
+    const none = (amount: bigint) => (amount > 10n ** 18n ? 1n : 0n);
+    const worthless = coreWith(none, asked);
+    await findFunding(worthless, JUNK, { ...FACTS, decimals: 255 }, 10n, undefined).catch(() => undefined);
+    expect(new Set(asked.map(({ amount }) => amount))).toEqual(new Set(['10']));
+  });
+
+  it.each([WSOL_MINT, JUNK])('of %s does not swap from, or wrap, a token that came to nothing', async (mint) => {
+    const asked: ResolvedRequest[] = [];
+    const core = coreWith(par, asked);
+    await expect(findFunding(core, mint, FACTS, 10n, undefined, new Set([WSOL_MINT]))).rejects.toMatchObject({
+      code: 'insufficient_funds',
+    });
+    expect(asked).toEqual([]);
+  });
+
+  it('tries another token where only the first one is to blame', () => {
+    const unsafe = { rule: 'program' };
+    expect(concernsCandidate(new QuoteError('unsafe_swap', 'No.', { details: unsafe }))).toBe(true);
+    expect(concernsCandidate(new QuoteError('unsafe_swap', 'No.', { details: unsafe, funds: 'swapped' }))).toBe(false);
+    expect(concernsCandidate(new TransactionError('swap_expired', 'No.', { details: { signature: '' } }))).toBe(false);
+    expect(concernsCandidate(new TransportError('rate_limited', 'No.', { details: { retryAfterMs: 1 } }))).toBe(false);
+    expect(concernsCandidate(new Error('no'))).toBe(false);
+  });
+});
