@@ -4,6 +4,7 @@ import { TransactionError } from '../errors.js';
 import type { SignedPayment } from '../journal/types.js';
 import { isGoodSignature } from '../solana/keys.js';
 import { assembleTransaction } from '../solana/transaction.js';
+import type { Lifetime } from '../solana/types.js';
 import { buildExactPayment } from '../x402/exact.js';
 import { createPaymentId, encodePayment, offersPaymentId } from '../x402/payload.js';
 import { checkOwnPayment } from '../x402/self-check.js';
@@ -13,9 +14,6 @@ import { patientSigner } from './patient-signer.js';
 
 const NONCE_BYTES = 16;
 const PAYMENT_ID_BYTES = 16;
-
-// A seller's blockhash may be younger than the pair that we hold: by less than this many blocks, because ours is seconds old.
-const SELLER_HASH_MARGIN = 20n;
 
 // The slot comes with a cached blockhash of a node at `confirmed`; a short fork may count a little differently.
 const SLOT_MARGIN = 64;
@@ -32,8 +30,8 @@ export interface Composed {
 /** Builds the payment for a choice and checks it against itself. */
 export async function composePayment(core: Core, { offer, facts }: Choice, signal: AbortSignal | undefined): Promise<Composed> {
   const { signer, runtime } = core.config;
-  const own = await core.blockhashes.fresh({ signal });
-  const blockhash = offer.recentBlockhash ?? own.blockhash;
+  const [own, theirs] = await Promise.all([core.blockhashes.fresh({ signal }), judgeHash(core, offer.recentBlockhash, signal)]);
+  const { blockhash, lastValidBlockHeight } = theirs === undefined ? own : boundBy(own, theirs);
   const built = {
     offer,
     payer: signer.address,
@@ -47,8 +45,26 @@ export async function composePayment(core: Core, { offer, facts }: Choice, signa
   };
   const { message, memo } = buildExactPayment(built);
   checkOwnPayment(message, built);
-  const margin = offer.recentBlockhash === undefined ? 0n : SELLER_HASH_MARGIN;
-  return { message, memo, blockhash, lastValidBlockHeight: own.lastValidBlockHeight + margin, slot: own.slot - SLOT_MARGIN };
+  return { message, memo, blockhash, lastValidBlockHeight, slot: own.slot - SLOT_MARGIN };
+}
+
+interface TheirHash {
+  readonly blockhash: string;
+  /** As of which it was valid. */
+  readonly slot: number;
+}
+
+/** The seller's blockhash, if our own node takes it: one that is made up, expired or of another chain would make a payment that nobody can bound. */
+async function judgeHash(core: Core, blockhash: string | undefined, signal: AbortSignal | undefined): Promise<TheirHash | undefined> {
+  if (blockhash === undefined) return undefined;
+  // Not worth failing for: ours does as well.
+  const answer = await core.rpc.isBlockhashValid(blockhash, { signal }).catch(() => undefined);
+  return answer?.valid === true ? { blockhash, slot: answer.slot } : undefined;
+}
+
+/** No hash that is valid at a slot outlives the newest of that slot, and a chain grows by at most one block a slot. */
+function boundBy(own: Lifetime & { readonly slot: number }, { blockhash, slot }: TheirHash): Lifetime {
+  return { blockhash, lastValidBlockHeight: own.lastValidBlockHeight + BigInt(Math.max(0, slot - own.slot)) };
 }
 
 /** Throws `header_too_large` where the payment could not be presented, before anything is swapped or signed for it. */
@@ -93,16 +109,22 @@ export async function signPayment(core: Core, choice: Choice, url: string, signa
 
 // Payments without a nonce of their own differ by their compute-unit price. The random start tells processes apart.
 const PRICE_SPREAD = 500;
+const MAX_SEQUENCES = 2_048;
 
 function nextPrice(core: Core, blockhash: string): bigint {
-  const { sequence } = core.wallet;
-  if (sequence.blockhash !== blockhash) {
+  const { sequences } = core.wallet;
+  let last = sequences.get(blockhash);
+  if (last === undefined) {
     const [high = 0, low = 0] = core.config.runtime.randomBytes(2);
-    sequence.blockhash = blockhash;
-    sequence.count = (high * 256 + low) % PRICE_SPREAD;
+    last = (high * 256 + low) % PRICE_SPREAD;
+    // Each was valid when it came, and a chain has some 150 valid ones at a time: the oldest is long past.
+    for (const oldest of sequences.keys()) {
+      if (sequences.size < MAX_SEQUENCES) break;
+      sequences.delete(oldest);
+    }
   }
-  sequence.count += 1;
-  return BigInt(sequence.count);
+  sequences.set(blockhash, last + 1);
+  return BigInt(last + 1);
 }
 
 async function askSigner(core: Core, message: Uint8Array, offer: Choice['offer'], url: string): Promise<Uint8Array> {

@@ -8,8 +8,11 @@ export interface Wallet {
   readonly ledger: Ledger;
   readonly locks: Locks;
   readonly journal: Journal;
-  /** Payments so far on one blockhash: what tells apart payments that carry no nonce of their own. */
-  readonly sequence: { blockhash: string; count: number };
+  /**
+   * How far the process has counted on each blockhash, oldest first: what tells apart payments that carry no nonce of their own.
+   * Shared by all wallets, so that it also tells apart what is planned for the same one twice.
+   */
+  readonly sequences: Map<string, number>;
   /** What payments that wait for a swap need, by output mint: one swap serves them all. */
   readonly waiting: Map<string, bigint>;
   /** Ids of attempts that a call in this process is presenting right now. */
@@ -19,18 +22,26 @@ export interface Wallet {
 }
 
 const WALLETS: unique symbol = Symbol.for('exact-change.wallets.1');
+const SEQUENCES: unique symbol = Symbol.for('exact-change.sequences.1');
 
 interface Shelf {
   [WALLETS]?: Map<string, Wallet>;
+  [SEQUENCES]?: Map<string, number>;
 }
 
-/** State that nobody shares: for planning on behalf of others. */
+// A function, because nothing runs on import.
+function shelf(): Shelf {
+  const place: typeof globalThis & Shelf = globalThis;
+  return place;
+}
+
+/** State that nobody shares but for the sequences: for planning on behalf of others. */
 export function newWallet(): Wallet {
   return {
     ledger: createLedger(),
     locks: createLocks(),
     journal: memoryJournal(),
-    sequence: { blockhash: '', count: 0 },
+    sequences: (shelf()[SEQUENCES] ??= new Map<string, number>()),
     waiting: new Map(),
     active: new Set(),
     keys: new Set(),
@@ -39,8 +50,7 @@ export function newWallet(): Wallet {
 
 /** The shared state of a wallet on a network: one for the process, also across copies of the package. */
 export function walletOf(address: string, network: string): Wallet {
-  const place: typeof globalThis & Shelf = globalThis;
-  const wallets = (place[WALLETS] ??= new Map());
+  const wallets = (shelf()[WALLETS] ??= new Map<string, Wallet>());
   const key = `${network} ${address}`;
   let wallet = wallets.get(key);
   if (wallet === undefined) wallets.set(key, (wallet = newWallet()));
