@@ -1,5 +1,6 @@
 import type { Client } from './client.js';
 import { parseFetch, parseInstall, type ClientOptions } from './config.js';
+import { createPassage, type Passage } from './passage.js';
 
 /** Options of {@link HTTPInterceptor}: those of `createClient`, and when to take effect. */
 export interface InterceptorOptions extends ClientOptions {
@@ -25,14 +26,16 @@ export abstract class Interceptor {
   readonly fetch: Fetch;
   // What was global when this was made or last installed: where requests go out, unless the options name a fetch.
   #below: Fetch = globalThis.fetch;
-  #sending = false;
+  readonly #passage: Passage | undefined;
   #installed: { readonly wrapper: Wrapper; stop(): void } | undefined;
 
   protected constructor(options: InterceptorOptions, create: (options: ClientOptions) => Client) {
     const install = parseInstall(options);
     const { install: _install, fetch, ...rest } = options;
     const given = parseFetch(fetch);
-    this.client = create({ ...rest, fetch: (...args) => this.#send(given, args) });
+    // A fetch of the caller's may well call the global one: then its requests come by here again.
+    this.#passage = given === undefined ? undefined : createPassage(given);
+    this.client = create({ ...rest, fetch: (...args) => this.#send(args) });
     this.fetch = (input, init) => this.client.fetch(input, init);
     if (install) this.install();
   }
@@ -42,7 +45,11 @@ export abstract class Interceptor {
     if (this.#installed !== undefined) return;
     const below = globalThis.fetch;
     let active = true;
-    const fetch: Fetch = (input, init) => (active && !this.#sending ? this.client.fetch(input, init) : below(input, init));
+    const fetch: Fetch = (input, init) => {
+      if (!active) return below(input, init);
+      const ours = this.#passage?.returning(input, init);
+      return ours === undefined ? this.client.fetch(input, init) : below(ours, init);
+    };
     const wrapper = Object.assign(fetch, { [WRAPPED]: () => (active ? undefined : below) });
     this.#below = below;
     this.#installed = { wrapper, stop: () => (active = false) };
@@ -61,17 +68,12 @@ export abstract class Interceptor {
     this.restore();
   }
 
-  /** Sends what the client sends: down, never back to itself where the options' fetch calls the global one. */
-  #send(given: Fetch | undefined, args: Parameters<Fetch>): Promise<Response> {
+  /** Sends what the client sends: down, never back to itself. */
+  #send(args: Parameters<Fetch>): Promise<Response> {
+    if (this.#passage !== undefined) return this.#passage.send(...args);
     // Called bare, not as a member: browsers refuse a fetch whose `this` is not their window.
-    const fetch = given ?? this.#below;
-    if (given === undefined) return fetch(...args);
-    this.#sending = true;
-    try {
-      return fetch(...args);
-    } finally {
-      this.#sending = false;
-    }
+    const fetch = this.#below;
+    return fetch(...args);
   }
 }
 

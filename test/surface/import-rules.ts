@@ -6,7 +6,7 @@ import { importsOf, type Files, type Import } from './modules.js';
 const ROWS: readonly (readonly string[])[] = [
   ['abort'],
   ['errors', 'amount', 'network', 'runtime', 'deadline'],
-  ['solana', 'http', 'request'],
+  ['solana', 'http', 'request', 'passage'],
   ['x402', 'swap'],
   ['transport', 'receipt'],
   ['policy', 'events'],
