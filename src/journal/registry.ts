@@ -21,18 +21,21 @@ export interface Wallet {
   readonly keys: Set<string>;
 }
 
-const WALLETS: unique symbol = Symbol.for('exact-change.wallets.1');
-const SEQUENCES: unique symbol = Symbol.for('exact-change.sequences.1');
-
-interface Shelf {
-  [WALLETS]?: Map<string, Wallet>;
-  [SEQUENCES]?: Map<string, number>;
+/** What the process keeps, also across copies of the package. */
+interface Shared {
+  readonly wallets: Map<string, Wallet>;
+  readonly sequences: Map<string, number>;
 }
 
-// A function, because nothing runs on import.
-function shelf(): Shelf {
-  const place: typeof globalThis & Shelf = globalThis;
-  return place;
+const SHARED: unique symbol = Symbol.for('exact-change.wallets.1');
+
+interface Shelf {
+  [SHARED]?: Shared;
+}
+
+function shared(): Shared {
+  const place: Shelf = globalThis as Shelf; // The global object has room for anything.
+  return (place[SHARED] ??= { wallets: new Map(), sequences: new Map() });
 }
 
 /** State that nobody shares but for the sequences: for planning on behalf of others. */
@@ -41,7 +44,7 @@ export function newWallet(): Wallet {
     ledger: createLedger(),
     locks: createLocks(),
     journal: memoryJournal(),
-    sequences: (shelf()[SEQUENCES] ??= new Map<string, number>()),
+    sequences: shared().sequences,
     waiting: new Map(),
     active: new Set(),
     keys: new Set(),
@@ -50,7 +53,7 @@ export function newWallet(): Wallet {
 
 /** The shared state of a wallet on a network: one for the process, also across copies of the package. */
 export function walletOf(address: string, network: string): Wallet {
-  const wallets = (shelf()[WALLETS] ??= new Map<string, Wallet>());
+  const { wallets } = shared();
   const key = `${network} ${address}`;
   let wallet = wallets.get(key);
   if (wallet === undefined) wallets.set(key, (wallet = newWallet()));
