@@ -38,6 +38,8 @@ export function bounded<T>(
       (error: unknown) => {
         release();
         reject(error);
+        // Of several things that it does at once, one has failed: the others would go on without a deadline.
+        controller.abort(error);
       },
     );
   });

@@ -129,10 +129,13 @@ describe('nothing is printed, and the process ends by itself', () => {
     expect(await run({})).toEqual(silent(200));
   });
 
-  it('500 and garbage of the RPC node', async () => {
-    sandbox.controls.node.fault('*', { kind: 'status', status: 500, times: 2 });
-    sandbox.controls.node.fault('*', { kind: 'garbage' });
-    expect(await run({ times: 2 })).toEqual(silent('rpc_unavailable', 'invalid_response'));
+  it.each([
+    ['500', { kind: 'status', status: 500 }, 'rpc_unavailable'],
+    ['garbage', { kind: 'garbage' }, 'invalid_response'],
+    ['half a connection', { kind: 'dropBefore' }, 'rpc_unavailable'],
+  ] as const)('%s of the RPC node', async (_, fault, code) => {
+    sandbox.controls.node.fault('*', fault);
+    expect(await run({ times: 2, close: false })).toEqual(silent(code, code));
   });
 
   it.each(['off', 'silent'] as const)('a WebSocket that is %s', async (mode) => {
