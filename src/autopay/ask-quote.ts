@@ -82,12 +82,19 @@ function checkAnswer(core: Core, quote: SwapQuote, request: ResolvedRequest): vo
     : { swapMode: request.swapMode, amount };
   checkQuote(quote, { inputMint, outputMint, slippageBps, ...intent });
   checkImpact(quote, policy.maxPriceImpactBps);
-  if (BigInt(quote.minOutAmount) < amount && request.swapMode === 'ExactOut') {
-    const reason = 'it does not cover the amount that was asked for';
-    throw new QuoteError('quote_mismatch', `The quote was refused: ${reason}. Quote again.`, { details: { reason } });
-  }
+  if (request.swapMode === 'ExactOut') checkOutput(quote, amount);
   checkPar(quote, policy.maxSwapLossBps, network);
   checkInput(quote, policy.maxInAmount);
+}
+
+// An input that is sized, or rounded to coarse units, brings more than was asked for; a service might sell the whole wallet.
+const MOST_TIMES = 2n;
+
+function checkOutput({ outAmount, minOutAmount }: SwapQuote, amount: bigint): void {
+  if (BigInt(minOutAmount) >= amount && BigInt(outAmount) <= amount * MOST_TIMES) return;
+  const short = BigInt(minOutAmount) < amount;
+  const reason = short ? 'it does not cover the amount that was asked for' : 'it brings far more than was asked for';
+  throw new QuoteError('quote_mismatch', `The quote was refused: ${reason}. Quote again.`, { details: { reason } });
 }
 
 /** Undefined where there is no price, or, for an input that the caller bounds in base units, where none could be asked for. */

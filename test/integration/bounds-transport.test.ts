@@ -73,11 +73,18 @@ describe('a service that the client is given', () => {
     outAmount: times(quote.minOutAmount, 2n),
     minOutAmount: ((BigInt(quote.minOutAmount) * 2n * 9_950n) / 10_000n).toString(),
   });
+  const wholesale = (quote: SwapQuote) => ({
+    ...dearer(quote),
+    inAmount: times(quote.maxInAmount, 300n),
+    maxInAmount: times(quote.maxInAmount, 300n),
+    outAmount: times(quote.minOutAmount, 300n),
+    minOutAmount: ((BigInt(quote.minOutAmount) * 300n * 9_950n) / 10_000n).toString(),
+  });
   const overstated = (quote: SwapQuote) => ({
     ...quote,
     inAmount: times(quote.inAmount, 300n),
     maxInAmount: ((BigInt(quote.inAmount) * 300n * 10_050n + 9_999n) / 10_000n).toString(),
-    outAmount: times(quote.outAmount, 300n),
+    outAmount: (BigInt(quote.outAmount) * 2n).toString(),
   });
 
   it.each([
@@ -94,6 +101,14 @@ describe('a service that the client is given', () => {
       const request = { inputMint: input, outputMint: output, amount: '10000', swapMode: 'ExactOut' } as const;
       await refusal(sandbox, payer, 'swap_overhead_too_high', () => payer.client.swap(request));
     }
+  });
+
+  it('cannot make a swap bigger than was asked for, though its price is fair', async () => {
+    const payer = await payerOn(sandbox, { SOL: '5' }, service(wholesale));
+    const url = await taker(['USDC', '10000']);
+    await refusal(sandbox, payer, 'quote_mismatch', () => payer.client.fetch(url));
+    const request = { inputMint: 'SOL', outputMint: 'USDC', amount: '10000', swapMode: 'ExactOut' } as const;
+    await refusal(sandbox, payer, 'quote_mismatch', () => payer.client.swap(request));
   });
 
   it('cannot make a later quote take more than the first was allowed to', async () => {
