@@ -23,7 +23,7 @@ export type Funding = { readonly inputMint: Address; readonly maxInAmount: bigin
 );
 
 // jupiter.md 5.4: quotes are scarce, and a wallet may hold a hundred tokens.
-const MAX_CANDIDATES = 3;
+export const MAX_CANDIDATES = 3;
 
 // Fees, and the rent of the accounts that a swap may have to create; what it really takes is checked against the wallet before signing.
 const KEEP_LAMPORTS = 8_000_000n;

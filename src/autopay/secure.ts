@@ -1,12 +1,13 @@
-import type { Moved } from '../errors.js';
+import { isExactChangeError, type ExactChangeError, type Moved } from '../errors.js';
 import type { Emit } from '../events.js';
 import type { Hold } from '../journal/ledger.js';
 import type { SignedSwap } from '../journal/types.js';
 import { throwIfAborted, untilAborted } from '../deadline.js';
 import { WSOL_MINT } from '../network.js';
+import type { Address } from '../solana/types.js';
 import type { Choice } from './choose.js';
 import type { Core } from './core.js';
-import { broughtBy, findFunding, shortOf, type Funding } from './funding.js';
+import { broughtBy, concernsCandidate, findFunding, MAX_CANDIDATES, shortOf, type Funding } from './funding.js';
 import { mintLock, runSwap, runWrap, type Swapped } from './run-swap.js';
 import { knownAvailable, survey, type Facts } from './survey.js';
 
@@ -65,13 +66,12 @@ async function swapAndHold(core: Core, choice: Choice, task: Task, swaps = 1): P
   const facts = await freshFacts(core, choice, task.signal);
   const held = await holdNow(core, choice, task.signal);
   if (held !== undefined) return { hold: held, swap: undefined };
-  const funding = await findForAll(core, choice, facts, task.signal);
   let hold: Hold | undefined;
   // Before anybody else can: those who wait for the account to be free come first once the swap lets go of it.
   const onConfirmed = () => {
     if (task.signal?.aborted !== true) hold = takeKnown(core, choice);
   };
-  const swap = await swapInto(core, choice, funding, task, onConfirmed).catch((error: unknown) => {
+  const swap = await swapFromBest(core, choice, facts, task, onConfirmed).catch((error: unknown) => {
     hold?.release();
     throw error;
   });
@@ -84,22 +84,55 @@ async function swapAndHold(core: Core, choice: Choice, task: Task, swaps = 1): P
   throw shortOf(offer, await freshFacts(core, choice, task.signal));
 }
 
+/** Swaps from the best token that there is for it, or from the next where the fault is that token's alone. */
+async function swapFromBest(core: Core, choice: Choice, facts: Facts, task: Task, onConfirmed: () => void): Promise<Swapped> {
+  const except = new Set<Address>();
+  let reason: ExactChangeError | undefined;
+  for (;;) {
+    const funding = await findForAll(core, choice, facts, task.signal, except).catch((error: unknown) => {
+      // That nothing else is worth the difference says less than what was wrong with the best.
+      throw reason !== undefined && isExactChangeError(error, 'insufficient_funds') ? reason : error;
+    });
+    try {
+      return await swapInto(core, choice, funding, task, onConfirmed);
+    } catch (error) {
+      if (!concernsCandidate(error)) throw error;
+      reason ??= error;
+      if (except.add(funding.inputMint).size >= MAX_CANDIDATES) throw reason;
+    }
+  }
+}
+
 /** A swap for everybody who waits by the time it is found: calls that are made together arrive one after the other. */
-async function findForAll(core: Core, choice: Choice, facts: Facts, signal: AbortSignal | undefined): Promise<Funding> {
+async function findForAll(
+  core: Core,
+  choice: Choice,
+  facts: Facts,
+  signal: AbortSignal | undefined,
+  except: ReadonlySet<Address>,
+): Promise<Funding> {
   const { waiting } = core.wallet;
   const { mint, amount } = choice.offer;
   const needed = waiting.get(mint) ?? amount;
-  const found = reusable(choice.funding, needed - facts.available) ?? (await findEnough(core, choice, facts, needed, signal));
+  const planned = choice.funding !== undefined && !except.has(choice.funding.inputMint) ? choice.funding : undefined;
+  const found = reusable(planned, needed - facts.available) ?? (await findEnough(core, choice, facts, needed, signal, except));
   const neededNow = waiting.get(mint) ?? amount;
   const now = { ...facts, available: knownAvailable(core, facts.source) ?? facts.available };
   if (neededNow <= needed || reusable(found, neededNow - now.available) !== undefined) return found;
-  return findEnough(core, choice, now, neededNow, signal).catch(() => found);
+  return findEnough(core, choice, now, neededNow, signal, except).catch(() => found);
 }
 
 /** For everybody who waits if that can be paid for, else for this payment alone. */
-async function findEnough(core: Core, { offer }: Choice, facts: Facts, needed: bigint, signal: AbortSignal | undefined): Promise<Funding> {
-  if (needed <= offer.amount) return findFunding(core, offer.mint, facts, offer.amount, signal);
-  return findFunding(core, offer.mint, facts, needed, signal).catch(() => findFunding(core, offer.mint, facts, offer.amount, signal));
+async function findEnough(
+  core: Core,
+  { offer }: Choice,
+  facts: Facts,
+  needed: bigint,
+  signal: AbortSignal | undefined,
+  except: ReadonlySet<Address>,
+): Promise<Funding> {
+  const find = (amount: bigint) => findFunding(core, offer.mint, facts, amount, signal, except);
+  return needed <= offer.amount ? find(offer.amount) : find(needed).catch(() => find(offer.amount));
 }
 
 function reusable(funding: Funding | undefined, missing: bigint): Funding | undefined {
@@ -116,7 +149,7 @@ function swapInto(
 ): Promise<Swapped> {
   const task = { emit, signal, onSigned: onSwapSigned, onConfirmed };
   if ('wrap' in funding) return runWrap(core, funding.wrap, task);
-  const { quote } = funding;
+  const { quote, available } = funding;
   const request = {
     inputMint: quote.inputMint,
     outputMint: quote.outputMint,
@@ -124,7 +157,7 @@ function swapInto(
     swapMode: 'ExactOut' as const,
     slippageBps: quote.slippageBps,
   };
-  return runSwap(core, { ...task, request, quote, keepWrapped: offer.mint === WSOL_MINT });
+  return runSwap(core, { ...task, request, quote, available, keepWrapped: offer.mint === WSOL_MINT });
 }
 
 /** Takes the tokens if they are there. No swap runs on the account meanwhile: its guard must find what it counted on. */

@@ -1,5 +1,5 @@
 import { address } from '@solana/kit';
-import { receiptOf, type SigningIntent } from 'exact-change';
+import { local, receiptOf, type SigningIntent, type Transport } from 'exact-change';
 import { createSandbox, type MintSymbol, type Sandbox, type VenueBehaviour } from 'exact-change/sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { MODE, TARGET } from '../../adapters/sandbox/venue/venue.mjs';
@@ -136,6 +136,35 @@ describe('a price that moves between the signature and the chain', () => {
     sandbox.controls.aggregator.setVenue({ modes: [MODE.fail], amount: 4242n });
     await refusal(sandbox, payer, 'simulation_failed', () => payer.client.fetch(usdc()));
     expect(payer.events.filter(({ type }) => type === 'swap.quoted').length).toBe(1);
+  });
+});
+
+describe('a token whose swap is refused before it is signed', () => {
+  /** A client over a service whose swaps from some tokens are not to be signed. */
+  async function spoilt(...mints: readonly string[]): Promise<Payer> {
+    const honest = local({ rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl });
+    const swapInstruction: Transport['swapInstruction'] = async (request, options) => {
+      const build = await honest.swapInstruction?.(request, options);
+      if (build === undefined) throw new Error('The local transport builds swaps.');
+      const bad = mints.includes(request.quote.inputMint);
+      return bad ? { ...build, instruction: { ...build.instruction, program: sandbox.merchant } } : build;
+    };
+    return swapper({ transport: { ...honest, swapInstruction }, swapFrom: ['USDT', bonk(), 'SOL'] });
+  }
+
+  it('is passed over: the next best one pays', async () => {
+    const payer = await spoilt(sandbox.mints.USDT.address);
+    const response = await payer.client.fetch(usdc());
+    expect(response.status).toBe(200);
+    expect(receiptOf(response)?.swap?.inputMint).toBe(bonk());
+    expect(payer.signed.map(({ kind }) => kind)).toEqual(['swap', 'payment']);
+  });
+
+  it('says why where no other will do', async () => {
+    const payer = await spoilt(sandbox.mints.USDT.address, bonk(), sandbox.mints.SOL.address);
+    await refusal(sandbox, payer, 'unsafe_swap', () => payer.client.fetch(usdc()));
+    const tried = payer.events.flatMap((event) => (event.type === 'swap.quoted' ? [event.inputMint] : []));
+    expect(tried).toEqual([sandbox.mints.USDT.address, bonk(), sandbox.mints.SOL.address]);
   });
 });
 
