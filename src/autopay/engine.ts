@@ -13,10 +13,11 @@ import { readPaymentRequired } from '../x402/read.js';
 import type { PaymentRequired } from '../x402/types.js';
 import { choose } from './choose.js';
 import { createCore, type ComposeTransport, type Core } from './core.js';
-import { decide, follow, openOf } from './follow.js';
+import { follow } from './follow.js';
 import { ownerOf } from './owner.js';
 import { makePlan, type Plan } from './plan.js';
 import { checkOrigin, newId, prepare, purchase } from './purchase.js';
+import { resume } from './resume.js';
 import { runSwap } from './run-swap.js';
 import { readHoldings } from './holdings.js';
 
@@ -175,17 +176,4 @@ function isResponse(given: PaymentRequired | Response): given is Response {
   if (!('headers' in given) || !('status' in given)) return false;
   // Parsed JSON may have any names, but no methods.
   return typeof given.headers === 'object' && 'get' in given.headers && typeof given.headers.get === 'function';
-}
-
-async function resume(core: Core): Promise<Receipt[]> {
-  const decided: Receipt[] = [];
-  for await (const attempt of core.journal.attempts(ownerOf(core), 'signed')) {
-    const { payment, receipt } = attempt;
-    if (payment === undefined || receipt === undefined || core.wallet.active.has(attempt.id)) continue;
-    const open = openOf(core, { ...attempt, payment, receipt });
-    const emit = core.events.emitter(attempt.id);
-    if (await decide(core, open, emit, core.closing.signal)) decided.push(open.attempt.receipt);
-    else void follow(core, open, emit);
-  }
-  return decided;
 }

@@ -1,0 +1,199 @@
+import { describe, expect, it } from 'vitest';
+import { resume } from '../../../src/autopay/resume.js';
+import { createEvents } from '../../../src/events.js';
+import { memoryJournal } from '../../../src/journal/memory.js';
+import { newWallet } from '../../../src/journal/registry.js';
+import type { Attempt } from '../../../src/journal/types.js';
+import { SOLANA_DEVNET, SOLANA_MAINNET } from '../../../src/network.js';
+import type { Runtime } from '../../../src/runtime.js';
+import { systemRuntime } from '../../../src/runtime.js';
+import type { Rpc } from '../../../src/solana/rpc.js';
+import { fakeRpc, OURS, payment, refused, type FakeNode } from './fake-chain.js';
+
+type Core = Parameters<typeof resume>[0];
+const HOUR = 3_600_000;
+const NOW = 10 * HOUR;
+const cap = { name: 'maxPerDay', windowMs: 24 * HOUR, limit: 10_000_000n } as const;
+
+function attempt(id: string, part: Partial<Attempt> = {}): Attempt {
+  return {
+    id,
+    wallet: 'w',
+    network: SOLANA_MAINNET,
+    state: 'reserved',
+    delivered: false,
+    url: 'https://seller.example/',
+    method: 'GET',
+    host: 'seller.example',
+    fingerprint: id,
+    at: NOW - HOUR,
+    mint: 'm',
+    amount: '1',
+    microUsd: '1000000',
+    ...part,
+  };
+}
+
+function signed(id: string, part: Parameters<typeof payment>[0] = {}): Attempt {
+  const made = payment(part);
+  const receipt = {
+    ...{
+      id,
+      url: 'https://seller.example/',
+      method: 'GET',
+      at: NOW,
+      state: 'uncertain' as const,
+      cost: { networkFeeLamports: '0' },
+      timings: {},
+    },
+    payment: {
+      ...{ network: SOLANA_MAINNET, mint: 'm', amount: '1', decimals: 6, payTo: 'p', payer: 'w' },
+      payerSignature: made.payerSignature,
+    },
+  };
+  return attempt(id, { state: 'signed', payment: made, receipt });
+}
+
+/** A core over a journal with these attempts. Its time stands still, until `pass` is called. */
+async function coreWith(attempts: readonly Attempt[], node: FakeNode, part: Partial<Rpc> = {}) {
+  const journal = memoryJournal();
+  for (const one of attempts) await journal.reserve(one, []);
+  let now = NOW;
+  const naps = new Set<{ readonly until: number; readonly wake: () => void }>();
+  const runtime: Runtime = {
+    ...systemRuntime,
+    now: () => now,
+    idle: (ms, signal) =>
+      new Promise((resolve, reject) => {
+        naps.add({ until: now + ms, wake: resolve });
+        signal?.addEventListener('abort', () => reject(signal.reason));
+      }),
+  };
+  const closing = new AbortController();
+  const rpc = fakeRpc([node], part);
+  const config = { signer: { address: 'w' }, network: SOLANA_MAINNET, runtime };
+  // Only what resuming looks at; a whole configuration would say nothing more.
+  const core = { config, events: createEvents(runtime.now), rpc, wallet: newWallet(), journal, closing } as unknown as Core;
+  const states = async () => {
+    const all: Record<string, string> = {};
+    for await (const { id, state } of journal.attempts({ wallet: 'w', network: SOLANA_MAINNET })) all[id] = state;
+    return all;
+  };
+  const used = async () => (await journal.used({ wallet: 'w', network: SOLANA_MAINNET }, [cap], now))[0];
+  const pass = async (ms: number) => {
+    now += ms;
+    for (const nap of naps) {
+      if (nap.until > now) continue;
+      naps.delete(nap);
+      nap.wake();
+    }
+    await new Promise(setImmediate);
+  };
+  return { core, journal, rpc, states, used, pass, naps, closing };
+}
+
+const past: FakeNode = { slot: 2_000, height: 501n };
+const swap = { signature: 's', transaction: 't', lastValidBlockHeight: '500' };
+const found = (commitment: 'processed' | 'confirmed') => () => Promise.resolve([{ slot: 1, commitment, error: null }]);
+
+describe('a reservation that signed nothing', () => {
+  it('is freed where its call must be dead', async () => {
+    const { core, states, used } = await coreWith([attempt('dead')], past);
+    expect(await used()).toBe(1_000_000n);
+    expect(await resume(core)).toEqual([]);
+    expect([await states(), await used()]).toEqual([{}, 0n]);
+  });
+
+  it('is kept where its call may be at work in another process, and freed later', async () => {
+    const { core, states, pass } = await coreWith([attempt('young', { at: NOW - 60_000 })], past);
+    await resume(core);
+    await resume(core);
+    await pass(13 * 60_000);
+    expect(await states()).toEqual({ young: 'reserved' });
+    await pass(61_000);
+    expect(await states()).toEqual({});
+  });
+
+  it('is kept where its call is at work in this process, however long it takes', async () => {
+    const { core, states } = await coreWith([attempt('slow')], past);
+    core.wallet.active.add('slow');
+    await resume(core);
+    expect(await states()).toEqual({ slow: 'reserved' });
+  });
+
+  it('is left to whoever went on with it meanwhile', async () => {
+    const { core, journal, states, pass } = await coreWith([attempt('young', { at: NOW - 60_000 })], past);
+    await resume(core);
+    await journal.put(signed('young'));
+    await pass(HOUR);
+    expect(await states()).toEqual({ young: 'signed' });
+  });
+
+  it('is waited for once, and no longer than the client lives', async () => {
+    const { core, naps, closing, states, pass } = await coreWith([attempt('young', { at: NOW })], past);
+    await resume(core);
+    await resume(core);
+    expect(naps.size).toBe(1);
+    closing.abort();
+    await pass(HOUR);
+    expect(await states()).toEqual({ young: 'reserved' });
+  });
+});
+
+describe('a reservation with a signed swap', () => {
+  it.each([
+    ['is freed once the swap is past its last height', past, {}, {}],
+    ['is freed once the swap landed', { ...past, height: 500n }, { statuses: found('confirmed') }, {}],
+    ['is kept while the swap is only processed', { ...past, height: 500n }, { statuses: found('processed') }, { dead: 'reserved' }],
+    ['is kept while the swap may land', { ...past, height: 500n }, { statuses: () => Promise.resolve([null]) }, { dead: 'reserved' }],
+    ['is kept while no node answers', { ...past, down: true }, {}, { dead: 'reserved' }],
+  ])('%s', async (_, node, part, left) => {
+    const { core, states } = await coreWith([attempt('dead', { swap })], node, part);
+    await resume(core);
+    expect(await states()).toEqual(left);
+  });
+
+  it('is freed when the swap comes to its end later', async () => {
+    let status: Awaited<ReturnType<Rpc['statuses']>>[number] = null;
+    const { core, states, pass } = await coreWith(
+      [attempt('dead', { swap })],
+      { ...past, height: 1n },
+      { statuses: () => Promise.resolve([status]) },
+    );
+    await resume(core);
+    status = { slot: 1, commitment: 'finalized', error: '"X"' };
+    await pass(1_000);
+    expect(await states()).toEqual({});
+  });
+});
+
+describe('signed payments', () => {
+  const tx = { slot: 1_010, memo: '[5] nonce', signed: { signatures: ['tx', OURS] } };
+
+  it('are decided each by itself: one that cannot be asked about keeps no other waiting', async () => {
+    const node = { ...past, history: { tx } };
+    const stuck = signed('stuck', { source: 'other', payerSignature: 'another' });
+    const { core, states, rpc } = await coreWith([stuck, signed('paid'), attempt('dead')], node);
+    const { signaturesFor } = rpc;
+    const faulty: Rpc = {
+      ...rpc,
+      signaturesFor: (address, options) => (address === 'other' ? Promise.reject(refused()) : signaturesFor(address, options)),
+    };
+    const receipts = await resume({ ...core, rpc: { ...faulty, alone: () => [faulty] } });
+    expect(receipts).toMatchObject([{ id: 'paid', state: 'settled', payment: { signature: 'tx' } }]);
+    expect(await states()).toEqual({ stuck: 'signed', paid: 'settled' });
+  });
+
+  it('of another network are left alone', async () => {
+    const foreign = { ...signed('devnet'), network: SOLANA_DEVNET };
+    const { core, rpc } = await coreWith([foreign, attempt('other', { network: SOLANA_DEVNET })], past);
+    expect(await resume(core)).toEqual([]);
+    expect(rpc.asked).toEqual([]);
+  });
+
+  it('say so where no node answers at all', async () => {
+    const { core, states } = await coreWith([signed('paid')], { ...past, down: true });
+    await expect(resume(core)).rejects.toMatchObject({ code: 'rpc_unavailable' });
+    expect(await states()).toEqual({ paid: 'signed' });
+  });
+});
