@@ -1,0 +1,59 @@
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { expect, it } from 'vitest';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+interface Run {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function demo(...args: readonly string[]): Promise<Run> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, ['--import', 'tsx', 'examples/demo.ts', ...args], { cwd: root });
+    let [stdout, stderr] = ['', ''];
+    child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
+    child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+    child.on('error', reject);
+    child.on('close', (code) => resolve({ code, stdout, stderr }));
+  });
+}
+
+/** What a step of the demo printed, without its time. */
+const step = ({ stdout }: Run, name: string): string[] =>
+  stdout.split('\n').flatMap((line) => {
+    const match = /^ *\d+ ms {2}(\S+) +(.*)$/.exec(line);
+    return match?.[1] === name ? [match[2] ?? ''] : [];
+  });
+
+it('prints every step of a call that swaps and pays, with the numbers of this run', async () => {
+  const run = await demo();
+  expect(run).toMatchObject({ code: 0, stderr: '' });
+  const order = ['sandbox', 'agent', 'fetch', '402', 'terms', 'balance', 'quote', 'swap', 'payment', 'answer', 'settlement', 'merchant'];
+  for (const name of order) expect(step(run, name), name).not.toEqual([]);
+
+  const [signed = '', confirmed = ''] = step(run, 'swap');
+  const [claimed = '', shown = ''] = step(run, 'settlement');
+  const signature = /: (\S+)$/;
+  const receipt: unknown = JSON.parse(/^receipt (\{.*?^\})$/ms.exec(run.stdout)?.[1] ?? 'null');
+  expect(receipt).toMatchObject({
+    state: 'settled',
+    swap: { signature: signature.exec(signed)?.[1], inputMint: 'So11111111111111111111111111111111111111112' },
+    payment: { amount: '10000', signature: signature.exec(shown)?.[1] },
+    settlement: { success: true, transaction: signature.exec(claimed)?.[1] },
+  });
+  expect(confirmed).toContain('became 0.05 USDC');
+  expect(step(run, 'answer')).toEqual(['200 {"ok":true,"path":"/usdc","method":"GET","body":null}']);
+  const [, before = '', after = ''] = step(run, 'agent');
+  expect([before, after]).toEqual([expect.stringContaining('0 USDC'), expect.stringContaining('0.04 USDC')]);
+  expect(step(run, 'merchant')[0]).toMatch(/ got 0\.01 USDC$/);
+});
+
+it('fails where nobody settles', async () => {
+  const run = await demo('--without-facilitator');
+  expect(run.code).not.toBe(0);
+  expect(step(run, 'answer')).toEqual([]);
+  expect(run.stderr).toContain('payment_rejected');
+});
