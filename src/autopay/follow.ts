@@ -41,7 +41,10 @@ export async function follow(core: Core, open: Open, emit: Emit): Promise<void> 
   known.followers.add(core);
   await watch(core, open, emit);
   known.followers.delete(core);
-  if (known.followers.size === 0) all.delete(id);
+  if (known.followers.size > 0) return;
+  all.delete(id);
+  // Closed before the chain had decided: nobody is left to end it, and the tokens may go.
+  open.hold?.spend();
 }
 
 async function watch(core: Core, open: Open, emit: Emit): Promise<void> {
@@ -87,10 +90,10 @@ async function closeAttempt(core: Core, open: Open, verdict: Exclude<Verdict, { 
     open.attempt = attempt;
     throw error;
   });
-  if (settled) hold?.spend();
+  if (settled && hold !== undefined) hold.spend(verdict.slot);
   else {
     hold?.release();
-    // It may have been taken off the known balance on the seller's word.
+    // Nobody has counted it in this process; or it may have been taken off the known balance on the seller's word.
     core.wallet.ledger.forget(attempt.payment.source);
   }
   emit(settled ? 'payment.settled' : 'payment.unsettled', { receipt });

@@ -18,12 +18,12 @@ export async function readHoldings(core: Core, expected: readonly PinnedMint[], 
     const account = decodeTokenAccount(raw);
     if (account === undefined) return [];
     // A frozen account is looked at again each time: it has a balance and cannot pay.
-    if (account.owner === wallet && account.state === 'initialized') ledger.see(address, { amount: account.amount, at });
+    if (account.owner === wallet && account.state === 'initialized') ledger.see(address, { amount: account.amount, at, slot: held.slot });
     return [{ address, account }];
   });
   for (const { mint, tokenProgram } of expected) {
     const account = associatedTokenAddress(wallet, mint, tokenProgram);
-    if (!held.accounts.some(({ address }) => address === account)) ledger.see(account, { amount: 0n, at });
+    if (!held.accounts.some(({ address }) => address === account)) ledger.see(account, { amount: 0n, at, slot: held.slot });
   }
   return { network, wallet, lamports: native.accounts[0]?.lamports ?? 0n, tokens };
 }

@@ -80,23 +80,28 @@ function unknowns(core: Core, memory: Memory, { mint, payTo }: Offer): Address[]
   return wanted;
 }
 
-async function readAll(core: Core, addresses: readonly Address[], signal: AbortSignal | undefined): Promise<Map<Address, Account | null>> {
-  const found = new Map<Address, Account | null>();
+interface Read {
+  readonly account: Account | null;
+  readonly slot: number;
+}
+
+async function readAll(core: Core, addresses: readonly Address[], signal: AbortSignal | undefined): Promise<Map<Address, Read>> {
+  const found = new Map<Address, Read>();
   for (let from = 0; from < addresses.length; from += MAX_ADDRESSES_A_CALL) {
     const page = addresses.slice(from, from + MAX_ADDRESSES_A_CALL);
-    const { accounts } = await core.rpc.accounts(page, { signal });
-    page.forEach((address, index) => found.set(address, accounts[index] ?? null));
+    const { slot, accounts } = await core.rpc.accounts(page, { signal });
+    page.forEach((address, index) => found.set(address, { account: accounts[index] ?? null, slot }));
   }
   return found;
 }
 
-function learn(core: Core, memory: Memory, offer: Offer, accounts: ReadonlyMap<Address, Account | null>): Facts | ExactChangeError {
+function learn(core: Core, memory: Memory, offer: Offer, accounts: ReadonlyMap<Address, Read>): Facts | ExactChangeError {
   const { mint, payTo } = offer;
   const { signer, network, runtime } = core.config;
   const { ledger } = core.wallet;
   let facts = memory.mints.get(mint);
   if (facts === undefined) {
-    const account = accounts.get(mint);
+    const account = accounts.get(mint)?.account;
     const decoded = account ? decodeMint(account) : undefined;
     if (decoded === undefined)
       return new FundsError(
@@ -113,14 +118,15 @@ function learn(core: Core, memory: Memory, offer: Offer, accounts: ReadonlyMap<A
   const { tokenProgram, decimals } = facts;
   const destination = associatedTokenAddress(payTo, mint, tokenProgram);
   if (!memory.payees.has(destination)) {
-    const problem = payeeProblem(offer, destination, accounts.get(payTo) ?? null, accounts.get(destination) ?? null);
+    const problem = payeeProblem(offer, destination, accounts.get(payTo)?.account ?? null, accounts.get(destination)?.account ?? null);
     if (problem !== undefined) return problem;
     if (memory.payees.size >= KEPT) memory.payees.clear();
     memory.payees.add(destination);
   }
   const source = associatedTokenAddress(signer.address, mint, tokenProgram);
-  if (accounts.has(source)) {
-    const account = accounts.get(source);
+  const own = accounts.get(source);
+  if (own !== undefined) {
+    const { account, slot } = own;
     const decoded = account ? decodeTokenAccount(account) : undefined;
     if (decoded?.state === 'frozen') {
       return new FundsError(
@@ -132,7 +138,7 @@ function learn(core: Core, memory: Memory, offer: Offer, accounts: ReadonlyMap<A
       );
     }
     const usable = decoded !== undefined && decoded.owner === signer.address && decoded.mint === mint;
-    ledger.see(source, { amount: usable ? decoded.amount : 0n, at: runtime.now() });
+    ledger.see(source, { amount: usable ? decoded.amount : 0n, at: runtime.now(), slot });
   }
   return { tokenProgram, decimals, source, destination, available: knownAvailable(core, source) ?? 0n };
 }

@@ -3,13 +3,19 @@ export interface Known {
   readonly amount: bigint;
   /** Milliseconds since the epoch. */
   readonly at: number;
+  /** As of which it was read, where that is known. */
+  readonly slot?: number | undefined;
 }
 
 /** Part of a balance that a payment or swap in flight will take. Ended once, by `spend` or `release`; later calls do nothing. */
 export interface Hold {
   readonly amount: bigint;
-  /** The tokens left: they are gone from the known balance too. */
-  spend(): void;
+  /**
+   * The tokens left: they are gone from the known balance too.
+   *
+   * @param slot - Where they did, as the chain shows it.
+   */
+  spend(slot?: number): void;
   /** The tokens stayed. */
   release(): void;
 }
@@ -20,7 +26,8 @@ export interface Ledger {
   known(account: string, now: number, maxAgeMs: number): Known | undefined;
   /**
    * Takes down a balance as the chain shows it. Payments in flight are in it or not, nobody can tell: where they explain the difference to
-   * what was known, they count as not, because their end takes them off.
+   * what was known, they count as not, because their end takes them off. Where nothing explains it, their end forgets the balance, unless
+   * slots tell.
    *
    * @param moved - What is known to have come in, or gone out, since the last time.
    */
@@ -30,8 +37,14 @@ export interface Ledger {
   hold(account: string, amount: bigint): Hold;
 }
 
+interface Seen extends Known {
+  /** How many holds there were, of any account, when it was read and those that were open may have been in it or not; 0 where they were not. */
+  readonly doubtful: number;
+}
+
 export function createLedger(): Ledger {
-  const balances = new Map<string, Known>();
+  const balances = new Map<string, Seen>();
+  let made = 0;
   const holds = new Map<string, bigint>();
   const change = (account: string, by: bigint) => {
     const held = (holds.get(account) ?? 0n) + by;
@@ -41,28 +54,39 @@ export function createLedger(): Ledger {
   return {
     known(account, now, maxAgeMs) {
       const known = balances.get(account);
-      return known !== undefined && now - known.at <= maxAgeMs ? known : undefined;
+      if (known === undefined || now - known.at > maxAgeMs) return undefined;
+      const { amount, at, slot } = known;
+      return { amount, at, slot };
     },
-    see(account, { amount, at }, moved = 0n) {
+    see(account, { amount, at, slot }, moved = 0n) {
       const before = balances.get(account);
-      const expected = before === undefined ? amount : before.amount + moved;
-      const isExplained = amount <= expected && amount >= expected - (holds.get(account) ?? 0n);
-      balances.set(account, { amount: isExplained ? expected : amount, at });
+      const held = holds.get(account) ?? 0n;
+      const expected = before === undefined ? undefined : before.amount + moved;
+      const isExplained = expected !== undefined && amount <= expected && amount >= expected - held;
+      if (before !== undefined && isExplained) balances.set(account, { ...before, amount: expected, at });
+      else balances.set(account, { amount, at, slot, doubtful: held > 0n ? made : 0 });
     },
     forget: (account) => void balances.delete(account),
     held: (account) => holds.get(account) ?? 0n,
     hold(account, amount) {
+      const ordinal = made++;
       let open = true;
       change(account, amount);
-      const end = (spent: boolean) => {
-        if (!open) return;
+      const end = () => {
+        const wasOpen = open;
         open = false;
-        change(account, -amount);
-        const known = balances.get(account);
-        if (spent && known !== undefined)
-          balances.set(account, { amount: known.amount > amount ? known.amount - amount : 0n, at: known.at });
+        if (wasOpen) change(account, -amount);
+        return wasOpen;
       };
-      return { amount, spend: () => end(true), release: () => end(false) };
+      const spend = (slot: number | undefined) => {
+        const known = balances.get(account);
+        if (!end() || known === undefined) return;
+        const left = { ...known, amount: known.amount > amount ? known.amount - amount : 0n };
+        if (ordinal >= known.doubtful) balances.set(account, left);
+        else if (slot === undefined || known.slot === undefined) balances.delete(account);
+        else if (slot > known.slot) balances.set(account, left);
+      };
+      return { amount, spend, release: () => void end() };
     },
   };
 }

@@ -109,6 +109,37 @@ describe('a balance that is read while payments are in flight', () => {
     expect(read(amount).ledger.known('a', 1, 0)?.amount).toBe(amount);
   });
 
+  it('is forgotten at their end where nothing was known before: it may have had them in it', () => {
+    const ledger = createLedger();
+    const hold = ledger.hold('a', 40n);
+    ledger.see('a', { amount: 60n, at: 1 });
+    const later = ledger.hold('a', 5n);
+    later.spend();
+    expect(ledger.known('a', 1, 0)?.amount).toBe(55n);
+    hold.spend();
+    expect(ledger.known('a', 1, 0)).toBeUndefined();
+    expect(ledger.held('a')).toBe(0n);
+  });
+
+  it.each([
+    ['before it was read', 9, 60n],
+    ['in the slot that was read', 10, 60n],
+    ['after it was read', 11, 20n],
+  ])('has them in it or not by the slot: they left %s', (_, slot, left) => {
+    const ledger = createLedger();
+    const hold = ledger.hold('a', 40n);
+    ledger.see('a', { amount: 60n, at: 1, slot: 10 });
+    hold.spend(slot);
+    expect(ledger.known('a', 1, 0)?.amount).toBe(left);
+  });
+
+  it('is what was known, less what they took, where it was read before them, whatever the slot', () => {
+    const ledger = createLedger();
+    ledger.see('a', { amount: 100n, at: 0, slot: 50 });
+    ledger.hold('a', 40n).spend(49);
+    expect(ledger.known('a', 0, 0)?.amount).toBe(60n);
+  });
+
   it('is exact again once they are over', () => {
     const { ledger, holds } = read(90n);
     holds[0]?.spend();
