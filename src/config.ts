@@ -1,4 +1,3 @@
-import type { Connection } from '@solana/web3.js';
 import { toAmount } from './amount.js';
 import { ConfigError } from './errors.js';
 import type { Journal } from './journal/types.js';
@@ -6,6 +5,7 @@ import { SOLANA_MAINNET, pinnedMint, toNetwork } from './network.js';
 import { parsePolicy, type Policy, type PolicyOptions } from './policy/policy.js';
 import { systemRuntime, type Runtime } from './runtime.js';
 import { isAddress } from './solana/address.js';
+import type { Connection } from './solana/connection.js';
 import { createKeySigner } from './solana/keys.js';
 import type { Signer } from './solana/signer.js';
 import type { SwapMode, SwapRequest } from './swap/types.js';

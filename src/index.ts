@@ -36,7 +36,7 @@ export class HTTPInterceptor extends Interceptor {
 export { local } from '../adapters/local.js';
 export { receiptOf, type Receipt } from './receipt.js';
 export { memoryJournal } from './journal/memory.js';
-export { parsePaymentRequired } from './x402/parse.js';
+export { parsePaymentRequired, type PaymentRequiredParts } from './x402/parse.js';
 export { formatUiAmount, parseAmount, parseUiAmount } from './amount.js';
 export { pinnedMints, SOLANA_DEVNET, SOLANA_MAINNET, SOLANA_TESTNET, toNetwork, WSOL_MINT, type PinnedMint } from './network.js';
 export {
@@ -53,6 +53,7 @@ export {
   TransportError,
   type ErrorCode,
   type ErrorDetails,
+  type ErrorInit,
   type Funds,
   type Moved,
   type OfferRefusal,
@@ -68,8 +69,8 @@ export type { Attempt, AttemptState, CapBlock, Journal, KeyTaken, Owner, SignedP
 export type { Cap, CapUse } from './policy/caps.js';
 export type { PolicyOptions } from './policy/policy.js';
 export type { Signer, SigningIntent } from './solana/signer.js';
-export type { Address } from './solana/types.js';
-export type { SwapMode, SwapQuote, SwapRequest, SwapTransaction } from './swap/types.js';
+export type { AccountMeta, Address, Instruction } from './solana/types.js';
+export type { SwapBuild, SwapMode, SwapQuote, SwapRequest, SwapTransaction } from './swap/types.js';
 export type {
   AutoPayRequest,
   ParsedOffer,

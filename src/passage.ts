@@ -8,7 +8,7 @@ export interface Passage {
   /** Sends a request through the caller's fetch, recognisable. */
   readonly send: Fetch;
   /** The request to pass on below if it is one that was sent through here; undefined for any other. */
-  returning(input: Input, init: RequestInit | undefined): Input | undefined;
+  returning(input: Input, init: RequestInit | null | undefined): Input | undefined;
 }
 
 // Nobody has so many requests to one address under way at once, unless each is the making of the one before.
@@ -57,7 +57,7 @@ export function createPassage(given: Fetch): Passage {
 }
 
 function urlOf(input: Input): string {
-  return typeof input === 'object' && 'url' in input ? input.url : String(input);
+  return isRequest(input) ? input.url : String(input);
 }
 
 function withoutHash(url: string): string {
@@ -74,11 +74,16 @@ function withoutTag(url: string, tag: string): string {
 
 /** The same request to another spelling of its address. */
 function readdressed(input: Input, url: string): Input {
-  return typeof input === 'object' && 'url' in input ? new Request(url, input) : url;
+  return isRequest(input) ? new Request(url, input) : url;
+}
+
+/** By shape, because a Request may be another implementation's. */
+function isRequest(input: unknown): input is Request {
+  return typeof input === 'object' && input !== null && 'url' in input;
 }
 
 /** What can be copied: a Request that serves as init answers only for itself. */
-function isPlain(init: RequestInit | undefined): boolean {
+function isPlain(init: RequestInit | null | undefined): boolean {
   if (init === undefined || init === null) return true;
   const prototype: unknown = Reflect.getPrototypeOf(init);
   return prototype === null || prototype === Object.prototype;

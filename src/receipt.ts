@@ -44,7 +44,7 @@ export interface Receipt {
 const RECEIPTS: unique symbol = Symbol.for('exact-change.receipts');
 
 interface Shelf {
-  [RECEIPTS]?: WeakMap<object, () => Receipt>;
+  [RECEIPTS]?: WeakMap<object, () => Receipt> | undefined;
 }
 
 // One shelf for the process: a response that one copy of the package paid for shows its receipt to any other copy.

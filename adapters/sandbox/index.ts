@@ -5,9 +5,10 @@ import type { ApiControls, PaidRoute } from './services/api/index.js';
 import type { FacilitatorControls } from './services/facilitator.js';
 import type { Chain, SandboxMint } from './types.js';
 
+export type { Json } from './chain/json.js';
 export { MissingDependencyError } from './peers.js';
 export type { Peer } from './peers.js';
-export type { NodeControls, NodeOptions } from './node/index.js';
+export type { CallFilter, Intercept, NodeControls, NodeFault, NodeOptions } from './node/index.js';
 export type { AggregatorControls, Lie, MarketControls, MintSymbol, RateLimit, VenueBehaviour } from './services/aggregator/index.js';
 export type { ApiControls, PaidRoute, ServedRequest } from './services/api/index.js';
 export type { FacilitatorControls } from './services/facilitator.js';

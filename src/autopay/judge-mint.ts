@@ -37,7 +37,7 @@ export function judgeMint(address: string, mint: Mint, pinned: PinnedMint | unde
   if (mint.transferFeeBps > 0)
     return refuse('takes a fee from each transfer, so the payee would get less than the price', 'Pay with another token.');
   if (mint.transferHookProgram !== undefined) return refuse('runs a program of its own on each transfer', 'Pay with another token.');
-  if (mint.paused === true) return refuse('is paused by its issuer', 'Try again later or pay with another token.');
+  if (mint.paused) return refuse('is paused by its issuer', 'Try again later or pay with another token.');
   const unknown = mint.extensions.find((name) => !HARMLESS.has(name) && !(pinned !== undefined && TRUSTED_ONLY.has(name)));
   return unknown === undefined ? undefined : refuse(`has the extension ${unknown}, which is not allowed for it`, 'Pay with another token.');
 }

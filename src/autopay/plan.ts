@@ -42,7 +42,7 @@ export interface Plan {
 
 /** Chooses and quotes, and leaves everything as it was. Throws what the real call would throw. */
 export async function makePlan(core: Core, call: Call, unpaid: Response, terms: PaymentRequired | undefined): Promise<Plan> {
-  const { policy, signer, runtime } = core.config;
+  const { policy, runtime } = core.config;
   const rolling = rollingCaps(policy);
   const used = await core.journal.used(ownerOf(core), rolling, runtime.now());
   const base = {

@@ -30,7 +30,7 @@ interface Shared {
 const SHARED: unique symbol = Symbol.for('exact-change.wallets.1');
 
 interface Shelf {
-  [SHARED]?: Shared;
+  [SHARED]?: Shared | undefined;
 }
 
 function shared(): Shared {

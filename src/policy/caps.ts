@@ -10,13 +10,6 @@ export interface Cap {
   readonly host?: string;
 }
 
-/** One payment as the caps count it. */
-export interface Spend {
-  readonly host: string;
-  /** Millionths of a dollar; undefined where the mint has no price and a cap in base units lets it through. */
-  readonly microUsd: bigint | undefined;
-}
-
 /** How much of a cap is used. Dollars as decimal text. */
 export interface CapUse {
   readonly cap: string;

@@ -14,6 +14,8 @@ import { rpcFetch } from './rpc-fetch.js';
 import { createSignatureSocket, type SignatureSocket } from './signature-socket.js';
 import type { Account, CallOptions, Commitment, Rpc, SignatureStatus, Tip } from './rpc.js';
 
+export type { Connection } from '@solana/web3.js';
+
 export interface ConnectOptions {
   /** The first is the primary, the others take over when it fails. */
   readonly urls: readonly string[];

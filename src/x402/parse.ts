@@ -20,7 +20,7 @@ export interface Malformed {
 const MAX_ACCEPTS = 32;
 
 /** What this module has read: everything else that looks like it is somebody's word, its `url` too. */
-const parsed = new WeakSet<object>();
+const parsed = new WeakSet();
 
 /** Whether terms are of our own reading, and so bounded, frozen, and from where they say. */
 export function isParsed(terms: object): terms is PaymentRequired {
@@ -121,7 +121,7 @@ function fromBody(body: PaymentRequiredParts['body']): PaymentRequired | Malform
   return isJsonObject(json.value) && isClaim(json.value) ? readEnvelope(json.value) : undefined;
 }
 
-function bodyJson(body: PaymentRequiredParts['body']): JsonReading | undefined {
+function bodyJson(body: unknown): JsonReading | undefined {
   if (typeof body !== 'string') return typeof body === 'object' && body !== null ? copyJson(body) : undefined;
   const text = stripMark(body);
   return text.startsWith('{') ? readJson(text) : undefined;

@@ -118,12 +118,7 @@ describe('the official facilitators take our payments', () => {
       fc.asyncProperty(facts, async (all) => {
         const { message, requirements } = pay(1, { ...all, memo: undefined });
         const decompiled = decompileTransactionMessage(getCompiledTransactionMessageDecoder().decode(message));
-        const verify = legacy.svm.verifyTransactionInstructions(
-          decompiled as never,
-          requirements,
-          { address: all.feePayer } as never,
-          rpc as never,
-        );
+        const verify = legacy.svm.verifyTransactionInstructions(decompiled, requirements, { address: all.feePayer } as never, rpc as never);
         await expect(verify).resolves.toBeUndefined();
       }),
       { numRuns: 30 },

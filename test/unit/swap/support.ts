@@ -1,5 +1,5 @@
 import { AccountRole, type Instruction as KitInstruction, getAddressDecoder, isSignerRole, isWritableRole } from '@solana/kit';
-import { EVENT_AUTHORITY, VENUE, type VenueSwap } from '../../../adapters/sandbox/venue/venue.mjs';
+import type { VenueSwap } from '../../../adapters/sandbox/venue/venue.mjs';
 import { TOKEN_PROGRAM } from '../../../src/network.js';
 import type { Runtime } from '../../../src/runtime.js';
 import { associatedTokenAddress } from '../../../src/solana/accounts.js';
@@ -48,8 +48,6 @@ export const VENUE_SWAP = {
   vaultIn: someKey(20),
   vaultOut: someKey(30),
 } as unknown as VenueSwap;
-
-export const PLAIN_ACCOUNTS = { eventAuthority: EVENT_AUTHORITY, jupiter: VENUE };
 
 /** An instruction of kit, in our plain data. */
 export function fromKit({ programAddress, accounts = [], data = new Uint8Array() }: KitInstruction): Instruction {

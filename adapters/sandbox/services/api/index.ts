@@ -11,7 +11,7 @@ import { bookkeeping, type ServedRequest } from './ledger.js';
 import { middlewareRoute, PAID_ROUTES, type PaidRoute } from './routes.js';
 
 export type { ServedRequest } from './ledger.js';
-export { PAID_ROUTES, type PaidRoute } from './routes.js';
+export type { PaidRoute } from './routes.js';
 
 /** Endpoints are the API's paths: `/usdc`, `POST /echo`, ... */
 export interface ApiControls extends ServiceControls {
