@@ -46,9 +46,8 @@ export abstract class Interceptor {
     const below = globalThis.fetch;
     let active = true;
     const fetch: Fetch = (input, init) => {
-      if (!active) return below(input, init);
-      const ours = this.#passage?.returning(input, init);
-      return ours === undefined ? this.client.fetch(input, init) : below(ours, init);
+      const ours = this.#passage?.isReturning(init) === true;
+      return active && !ours ? this.client.fetch(input, init) : below(input, init);
     };
     const wrapper = Object.assign(fetch, { [WRAPPED]: () => (active ? undefined : below) });
     this.#below = below;
