@@ -157,7 +157,7 @@ function parseSettings(options: LocalOptions, runtime: Runtime): LocalSettings {
     network,
     swapFrom: parseSwapFrom(options.swapFrom, network),
     policy: parsePolicy(options.policy ?? {}, network),
-    fetch: parseFetch(options.fetch) ?? ((...args) => globalThis.fetch(...args)),
+    fetch: parseFetch(options.fetch) ?? globalFetch(),
     timeouts: parseTimeouts(options.timeouts ?? {}),
     runtime,
   };
@@ -168,6 +168,17 @@ export function parseFetch(fetch: unknown): typeof globalThis.fetch | undefined 
   if (fetch === undefined) return undefined;
   if (!isFetch(fetch)) throw refuse('fetch', 'must be a function.');
   return (...args) => fetch(...args);
+}
+
+/** The global fetch, looked up at each call: others may wrap it. Throws `ConfigError` (`missing_dependency`) where the runtime has none. */
+export function globalFetch(): typeof globalThis.fetch {
+  const { fetch, Request } = globalThis as { fetch?: unknown; Request?: unknown }; // Typed as always there; Node before 18 has neither.
+  if (typeof fetch === 'function' && typeof Request === 'function') return (...args) => globalThis.fetch(...args);
+  throw new ConfigError(
+    'missing_dependency',
+    'This runtime has no fetch. Use Node 18 or later, or install undici 5 and make its fetch, Request, Response, Headers and FormData global.',
+    { details: { packages: ['undici'] } },
+  );
 }
 
 /** Whether an interceptor takes effect at once. Throws `ConfigError` (`invalid_option`). */

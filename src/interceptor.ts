@@ -1,5 +1,5 @@
 import type { Client } from './client.js';
-import { parseFetch, parseInstall, type ClientOptions } from './config.js';
+import { globalFetch, parseFetch, parseInstall, type ClientOptions } from './config.js';
 import { createPassage, type Passage } from './passage.js';
 
 /** Options of {@link HTTPInterceptor}: those of `createClient`, and when to take effect. */
@@ -33,6 +33,7 @@ export abstract class Interceptor {
     const install = parseInstall(options);
     const { install: _install, fetch, ...rest } = options;
     const given = parseFetch(fetch);
+    if (given === undefined) globalFetch();
     // A fetch of the caller's may well call the global one: then its requests come by here again.
     this.#passage = given === undefined ? undefined : createPassage(given);
     this.client = create({ ...rest, fetch: (...args) => this.#send(args) });

@@ -6,6 +6,7 @@ import { capUse, rollingCaps, type CapUse } from '../policy/caps.js';
 import { pinnedMints } from '../network.js';
 import type { Receipt } from '../receipt.js';
 import type { Call } from '../request.js';
+import { checkFields } from '../swap/check-quote.js';
 import type { SwapQuote, SwapRequest } from '../swap/types.js';
 import type { TokenBalance } from '../transport.js';
 import { isParsed, parsePaymentRequired } from '../x402/parse.js';
@@ -79,7 +80,11 @@ export function createEngine(config: Config, events: Events, compose: ComposeTra
       const swapped = await runSwap(core, { request: parseSwapRequest(request, config), emit, signal });
       return { ...swapped.record, feeLamports: swapped.feeLamports.toString() };
     },
-    quote: async (request, signal) => core.transport.quote(parseSwapRequest(request, config), { signal }),
+    async quote(request, signal) {
+      const quote = await core.transport.quote(parseSwapRequest(request, config), { signal });
+      checkFields(quote);
+      return quote;
+    },
     balance: async (mint, signal) => {
       const mints =
         mint === undefined ? undefined : (typeof mint === 'string' ? [mint] : mint).map((one) => parseMint('mint', one, config.network));

@@ -5,7 +5,6 @@ import { expect, it } from 'vitest';
 
 /** Codes that no run of the library can give today, and why. A reason that no longer holds has to go, and a test has to come. */
 const NOT_TODAY: Partial<Record<ErrorCode, string>> = {
-  missing_dependency: 'no adapter of the library has optional packages yet; the sandbox has an error of its own',
   self_check_failed: 'it means a bug of ours: test/unit/x402 and test/contract provoke it by breaking our own messages',
 };
 

@@ -1,0 +1,28 @@
+import { createClient, HTTPInterceptor, isExactChangeError, local, type ClientOptions } from 'exact-change';
+import { afterEach, expect, it, vi } from 'vitest';
+
+const walletSecretKey = Uint8Array.from({ length: 32 }, (_, index) => index + 1);
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+});
+
+const makers: readonly (readonly [string, (options: ClientOptions) => unknown])[] = [
+  ['createClient', (options) => createClient({ walletSecretKey, ...options })],
+  ['HTTPInterceptor', (options) => new HTTPInterceptor({ walletSecretKey, install: false, ...options })],
+  ['local', (options) => local(options)],
+];
+
+it.each(makers)('%s says at once what a runtime without fetch lacks, unless it is given one', (_, make) => {
+  const given = globalThis.fetch;
+  vi.stubGlobal('fetch', undefined);
+  let error: unknown;
+  try {
+    make({});
+  } catch (thrown) {
+    error = thrown;
+  }
+  expect(isExactChangeError(error, 'missing_dependency')).toBe(true);
+  expect(error).toMatchObject({ name: 'ConfigError', funds: 'untouched', moved: [], retry: 'never', details: { packages: ['undici'] } });
+  expect(() => make({ fetch: given })).not.toThrow();
+});
