@@ -153,7 +153,8 @@ function swapInto(
   const request = {
     inputMint: quote.inputMint,
     outputMint: quote.outputMint,
-    amount: quote.swapMode === 'ExactOut' ? quote.outAmount : quote.minOutAmount,
+    // What is needed; a service may have claimed to bring more.
+    amount: quote.minOutAmount,
     swapMode: 'ExactOut' as const,
     slippageBps: quote.slippageBps,
   };
