@@ -1,0 +1,164 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { ClientOptions, EventName } from 'exact-change';
+import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { afterEach, beforeAll, afterAll, describe, expect, it } from 'vitest';
+import { rpc, tokenAmount, until } from '../helpers/chain.js';
+import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
+
+// A payment that settled while its answer was lost, and nodes that make it look as if it had not: it must never be paid again.
+
+let sandbox: Sandbox;
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ slotMs: 20, confirmationMs: 20 });
+});
+
+const servers: { close(): void; closeAllConnections(): void }[] = [];
+afterEach(async () => {
+  sandbox.controls.node.intercept = undefined;
+  sandbox.controls.node.clearFaults();
+  sandbox.controls.api.clearFaults();
+  await closePayers();
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+afterAll(() => sandbox.close());
+
+interface Reply {
+  readonly result?: unknown;
+  readonly error?: { readonly code: number; readonly message: string };
+}
+
+/** A node in front of the sandbox's that answers as it likes; undefined: with a status 503. */
+async function node(answer: (method: string, params: readonly unknown[], real: () => Promise<Reply>) => Promise<Reply | undefined>) {
+  const server = createServer((request, response) => {
+    let body = '';
+    request.on('data', (chunk: Buffer) => (body += chunk.toString()));
+    request.on('end', () => {
+      const { id, method, params = [] } = JSON.parse(body) as { id: string; method: string; params?: unknown[] };
+      const real = async () => {
+        const answered = await fetch(sandbox.rpcUrl, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+        return (await answered.json()) as Reply;
+      };
+      void answer(method, params, real).then((reply) =>
+        reply === undefined ? response.writeHead(503).end() : response.end(JSON.stringify({ jsonrpc: '2.0', ...reply, id })),
+      );
+    });
+  });
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo; // A bound TCP server's address is never a pipe's name or null.
+  return `http://127.0.0.1:${port}`;
+}
+
+const told = ({ events }: Payer, type: EventName) => events.some((event) => event.type === type);
+const verdict = (payer: Payer) =>
+  until('the chain decides', () =>
+    told(payer, 'payment.settled') ? 'settled' : told(payer, 'payment.unsettled') ? 'unsettled' : undefined,
+  );
+
+/** A payer whose payment settled and whose answer was lost, long ago by the chain. */
+async function paidInVain(options: ClientOptions, onSent: () => unknown = () => undefined): Promise<Payer> {
+  const payer = await payerOn(sandbox, { USDC: '1' }, options);
+  const stop = payer.client.on('payment.sent', () => {
+    stop();
+    onSent();
+    sandbox.controls.api.fault('/usdc', { kind: 'dropAfter', times: 1 });
+  });
+  await failureOf(payer.client.fetch(`${sandbox.apiUrl}/usdc`), 'payment_uncertain');
+  sandbox.controls.node.warp();
+  return payer;
+}
+
+async function expectPaidOnce(payer: Payer): Promise<void> {
+  expect(await verdict(payer)).toBe('settled');
+  await failureOf(payer.client.fetch(`${sandbox.apiUrl}/usdc`), 'already_spent');
+  expect(await tokenAmount(sandbox.rpcUrl, payer.address, sandbox.mints.USDC)).toBe(990_000n);
+}
+
+describe('a payment that settled is found', () => {
+  it('where the node tells no memos', async () => {
+    const rpcUrl = await node(async (method, _, real) => {
+      const reply = await real();
+      if (method !== 'getSignaturesForAddress' || !Array.isArray(reply.result)) return reply;
+      return { result: reply.result.map((one: object) => ({ ...one, memo: null })) };
+    });
+    await expectPaidOnce(await paidInVain({ rpcUrl }));
+  });
+
+  it('where the first node gives heights only, and the second is behind', async () => {
+    let behind = true;
+    let asked = 0;
+    const first = await node((method, _, real) => (method === 'getSignaturesForAddress' && behind ? Promise.resolve(undefined) : real()));
+    const second = await node(async (method, params, real) => {
+      if (!behind) return real();
+      if (method !== 'getSignaturesForAddress') return real();
+      asked += 1;
+      const { minContextSlot } = (params[1] ?? {}) as { minContextSlot?: number };
+      // Of a moment before the payment.
+      return minContextSlot === undefined
+        ? { result: [] }
+        : { error: { code: -32016, message: 'Minimum context slot has not been reached' } };
+    });
+    const payer = await paidInVain({ rpcUrl: [first, second] });
+    await until('the second node is asked twice', () => (asked > 1 ? true : undefined));
+    expect(told(payer, 'payment.unsettled')).toBe(false);
+    behind = false;
+    await expectPaidOnce(payer);
+  });
+
+  it('where the node lists it and does not give it', async () => {
+    let gives = false;
+    let asked = 0;
+    const rpcUrl = await node((method, _, real) => {
+      if (method !== 'getTransaction' || gives) return real();
+      asked += 1;
+      return Promise.resolve({ result: null });
+    });
+    const payer = await paidInVain({ rpcUrl });
+    await until('the transaction is asked for twice', () => (asked > 1 ? true : undefined));
+    expect(told(payer, 'payment.unsettled')).toBe(false);
+    gives = true;
+    await expectPaidOnce(payer);
+  });
+
+  it('behind a thousand newer transactions of its account', async () => {
+    const rpcUrl = await node(async (method, params, real) => {
+      if (method !== 'getSignaturesForAddress') return real();
+      const [account, { before }] = params as [string, { before?: string }];
+      const all = await rpc<{ slot: number }[]>(sandbox.rpcUrl, method, [account, { commitment: 'confirmed' }]);
+      const slot = (all[0]?.slot ?? 0) + 5;
+      const dust = (index: number) => ({ signature: `${'5'.repeat(80)}${index}`, slot, err: null, memo: '[4] dust' });
+      return { result: before === undefined ? Array.from({ length: 1_000 }, (_, index) => dust(index)) : all };
+    });
+    await expectPaidOnce(await paidInVain({ rpcUrl }));
+  });
+
+  it('where the second node is of another network, and the first falls silent', async () => {
+    let dead = false;
+    let asked = 0;
+    const first = await node((_, __, real) => {
+      if (!dead) return real();
+      asked += 1;
+      return Promise.resolve(undefined);
+    });
+    const foreign: Readonly<Record<string, unknown>> = {
+      getGenesisHash: 'EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG',
+      getEpochInfo: { epoch: 1, slotIndex: 1, slotsInEpoch: 2, absoluteSlot: 900_000_000, blockHeight: 900_000_000, transactionCount: 1 },
+      getSignaturesForAddress: [],
+      getFirstAvailableBlock: 0,
+      getTransaction: null,
+    };
+    const second = await node((method) => Promise.resolve({ result: foreign[method] ?? null }));
+    const payer = await paidInVain({ rpcUrl: [first, second] }, () => (dead = true));
+    // Each look asks it twice, then the other.
+    await until('the first node is asked in vain three times', () => (asked > 5 ? true : undefined));
+    expect(told(payer, 'payment.unsettled')).toBe(false);
+    dead = false;
+    await expectPaidOnce(payer);
+  });
+});
