@@ -64,9 +64,10 @@ export function createOperations(settings: LocalSettings, given: Rpc | undefined
   return operations;
 }
 
-function connect({ rpcUrls, wsUrl, connection, fetch, timeouts }: LocalSettings): Rpc {
+function connect({ rpcUrls, wsUrl, connection, network, fetch, timeouts }: LocalSettings): Rpc {
   return connectRpc({
     urls: rpcUrls,
+    network,
     fetch,
     timeoutMs: timeouts.rpc,
     ...(wsUrl === undefined ? {} : { wsUrl }),

@@ -40,8 +40,6 @@ export async function present(
       .put(open.attempt)
       .catch(() => emit('warning', { message: `The journal could not be written after payment ${receipt.payment.payerSignature}.` }));
     if (response.status === 402) throw await rejected(core, response, open, moved, emit);
-    // What the seller says is settled is spent until the chain says otherwise: the next call must not count on it.
-    if (settlement?.success === true) open.hold?.spend();
     attachReceipt(response, () => open.attempt.receipt);
     emit('payment.answered', { status: response.status, receipt });
     deadline.stop(response);

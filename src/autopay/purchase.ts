@@ -4,6 +4,7 @@ import { amendError, isExactChangeError, ProtocolError, type Moved } from '../er
 import type { Emit } from '../events.js';
 import type { Attempt, SignedSwap } from '../journal/types.js';
 import type { Hold } from '../journal/ledger.js';
+import { announce } from '../journal/registry.js';
 import { overBudget, rollingCaps } from '../policy/caps.js';
 import { formatUsd } from '../policy/policy.js';
 import type { Receipt } from '../receipt.js';
@@ -21,6 +22,7 @@ import { checkHeader, signPayment } from './sign-payment.js';
 import type { Swapped } from './run-swap.js';
 
 const ID_BYTES = 12;
+const noop = (): void => undefined;
 
 /** A new attempt's id. */
 export function newId(core: Core): string {
@@ -49,9 +51,8 @@ export async function purchase(
       // Before the terms are looked at: what this 402 asks for must not decide whether an earlier one was paid.
       const adopted = await adopt(core, { fingerprint, idempotencyKey, call, url, emit, startedAt });
       if (adopted !== undefined) return adopted;
-      const choice = await chooseOnce(core, terms, call.signal);
       const place = { url, method: call.method, fingerprint, ...(idempotencyKey === undefined ? {} : { idempotencyKey }) };
-      const open = await prepare(core, { id, place, choice, signal: call.signal, emit, moved, startedAt });
+      const open = await chooseAndPrepare(core, terms, { id, place, signal: call.signal, emit, moved, startedAt });
       return present(core, call, url, open, moved, emit, startedAt);
     });
     // Nobody will read the first answer now; unread, it would keep its connection.
@@ -75,6 +76,16 @@ async function chooseOnce(core: Core, terms: PaymentRequired, signal: AbortSigna
   return choice.value;
 }
 
+async function chooseAndPrepare(core: Core, terms: PaymentRequired, task: Omit<Preparation, 'choice' | 'onCounted'>): Promise<Open> {
+  const onCounted = announce(core.wallet);
+  try {
+    const choice = await chooseOnce(core, terms, task.signal);
+    return await prepare(core, { ...task, choice, onCounted });
+  } finally {
+    onCounted();
+  }
+}
+
 interface Preparation {
   readonly id: string;
   readonly place: Pick<Attempt, 'url' | 'method' | 'fingerprint' | 'idempotencyKey'>;
@@ -84,10 +95,15 @@ interface Preparation {
   /** Grows by what lands on the way, also where this fails. */
   readonly moved: Moved[];
   readonly startedAt: number;
+  /** Called once it is known what the payment needs of the wallet. */
+  readonly onCounted?: () => void;
 }
 
 /** Reserves the budget, gets the tokens, signs, and writes the signed payment to the journal. Nothing has left when it returns, or it has failed. */
-export async function prepare(core: Core, { id, place, choice, signal, emit, moved, startedAt }: Preparation): Promise<Open> {
+export async function prepare(
+  core: Core,
+  { id, place, choice, signal, emit, moved, startedAt, onCounted = noop }: Preparation,
+): Promise<Open> {
   const { runtime, network, signer } = core.config;
   const { offer, facts, microUsd } = choice;
   const [mint, amount] = [offer.mint, offer.amount.toString()];
@@ -115,7 +131,7 @@ export async function prepare(core: Core, { id, place, choice, signal, emit, mov
     await reserve(core, reserved);
     reservation = true;
     const onSwapSigned = (swap: SignedSwap) => write(core, (attempt = { ...attempt, swap }), 'swap');
-    const secured = await secure(core, choice, { emit, signal, moved, onSwapSigned });
+    const secured = await secure(core, choice, { emit, signal, moved, onSwapSigned, onCounted });
     hold = secured.hold;
     const funded = runtime.now();
     throwIfAborted(signal);
@@ -140,10 +156,11 @@ export async function prepare(core: Core, { id, place, choice, signal, emit, mov
 
 /** Frees the budget. A swap that may still land stays on record, for `resume()` to decide. */
 function giveUp(core: Core, attempt: Attempt, moved: readonly Moved[], error: unknown): Promise<void> {
-  const { swap } = attempt;
+  // No payment was signed under the key, so it is free.
+  const { swap, idempotencyKey: _key, ...rest } = attempt;
   const decided = isExactChangeError(error, 'swap_failed') || isExactChangeError(error, 'swap_expired');
   if (swap === undefined || decided || moved.some(({ signature }) => signature === swap.signature)) return core.journal.release(attempt.id);
-  return core.journal.put({ ...attempt, microUsd: '0' });
+  return core.journal.put({ ...rest, swap, microUsd: '0' });
 }
 
 /** Writes what must be on record before it may leave. */

@@ -23,6 +23,8 @@ interface Task {
   /** Grows by what lands, also where this fails. */
   readonly moved: Moved[];
   readonly onSwapSigned: (signed: SignedSwap) => Promise<void>;
+  /** Called once what the payment needs is counted among what waits. */
+  readonly onCounted: () => void;
 }
 
 /** Holds the tokens for a payment; swaps first where there are too few. One swap serves all payments in a mint that wait for it. */
@@ -39,6 +41,7 @@ export async function secure(core: Core, choice: Choice, task: Task): Promise<Se
   });
   // Counted before the first wait: whoever looks for a swap meanwhile lets it cover this payment too.
   waiting.set(offer.mint, (waiting.get(offer.mint) ?? 0n) + offer.amount);
+  task.onCounted();
   try {
     const at = await holdNow(core, choice, signal);
     if (at !== undefined) return { hold: at, swap: undefined };
@@ -103,6 +106,9 @@ async function swapFromBest(core: Core, choice: Choice, facts: Facts, task: Task
   }
 }
 
+// Choosing takes a few answers of a node; one that hangs is not waited for.
+const ARRIVAL_MS = 1_000;
+
 /** A swap for everybody who waits by the time it is found: calls that are made together arrive one after the other. */
 async function findForAll(
   core: Core,
@@ -111,8 +117,14 @@ async function findForAll(
   signal: AbortSignal | undefined,
   except: ReadonlySet<Address>,
 ): Promise<Funding> {
-  const { waiting } = core.wallet;
+  const { waiting, arriving } = core.wallet;
   const { mint, amount } = choice.offer;
+  // Calls that were made together are at different steps; those that are choosing may well lack the same token.
+  if (arriving.size > 0) {
+    const patience = core.config.runtime.idle(ARRIVAL_MS, signal);
+    await Promise.race([Promise.all(arriving), patience]);
+    patience.catch(() => undefined);
+  }
   const needed = waiting.get(mint) ?? amount;
   const planned = choice.funding !== undefined && !except.has(choice.funding.inputMint) ? choice.funding : undefined;
   const found = reusable(planned, needed - facts.available) ?? (await findEnough(core, choice, facts, needed, signal, except));

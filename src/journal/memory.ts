@@ -17,19 +17,24 @@ export function memoryJournal(): Journal {
   const index = new Map<string, Set<string>>();
   // The widest window that was ever asked for: who reserves without caps must not make the caps of others forget.
   let widestMs = DAY_MS;
-  const add = (attempt: Attempt) => {
-    attempts.set(attempt.id, attempt);
-    for (const name of namesOf(attempt)) index.set(name, (index.get(name) ?? new Set()).add(attempt.id));
+  const unname = (attempt: Attempt) => {
+    for (const name of namesOf(attempt)) {
+      const ids = index.get(name);
+      ids?.delete(attempt.id);
+      if (ids?.size === 0) index.delete(name);
+    }
   };
   const remove = (id: string) => {
     const attempt = attempts.get(id);
-    if (attempt === undefined) return;
+    if (attempt !== undefined) unname(attempt);
     attempts.delete(id);
-    for (const name of namesOf(attempt)) {
-      const ids = index.get(name);
-      ids?.delete(id);
-      if (ids?.size === 0) index.delete(name);
-    }
+  };
+  const add = (attempt: Attempt) => {
+    const before = attempts.get(attempt.id);
+    // Its names may change; its place among the others does not.
+    if (before !== undefined && namesOf(before).join() !== namesOf(attempt).join()) unname(before);
+    attempts.set(attempt.id, attempt);
+    for (const name of namesOf(attempt)) index.set(name, (index.get(name) ?? new Set()).add(attempt.id));
   };
   const used = (owner: Owner, cap: Cap, now: number): bigint => {
     let sum = 0n;

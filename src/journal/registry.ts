@@ -17,6 +17,8 @@ export interface Wallet {
   readonly waiting: Map<string, bigint>;
   /** Ids of attempts that a call in this process is presenting right now. */
   readonly active: Set<string>;
+  /** Calls that are choosing what to pay: whoever swaps waits until they have said what they need. */
+  readonly arriving: Set<Promise<void>>;
   /** Idempotency keys of purchases that a call in this process is making right now, from before they are written anywhere. */
   readonly keys: Set<string>;
 }
@@ -47,6 +49,7 @@ export function newWallet(): Wallet {
     sequences: shared().sequences,
     waiting: new Map(),
     active: new Set(),
+    arriving: new Set(),
     keys: new Set(),
   };
 }
@@ -58,4 +61,15 @@ export function walletOf(address: string, network: string): Wallet {
   let wallet = wallets.get(key);
   if (wallet === undefined) wallets.set(key, (wallet = newWallet()));
   return wallet;
+}
+
+/** Announces a call that is choosing what to pay. Returns how to say that it is known what it needs, or that it needs nothing. */
+export function announce({ arriving }: Wallet): () => void {
+  let arrived = (): void => undefined;
+  const call = new Promise<void>((resolve) => (arrived = resolve));
+  arriving.add(call);
+  return () => {
+    arriving.delete(call);
+    arrived();
+  };
 }

@@ -120,7 +120,7 @@ describe('many calls of one wallet', () => {
 
   it('makes one swap for ten small calls at once, each of which settles in a transaction of its own', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.5', BONK: '1000000' });
-    const client = clientFor(wallet);
+    const client = clientFor(wallet, { fetch: arrivingTogether(10) });
     const events = recorded(client);
     const before = await merchantHolds('USDC');
     const responses = await Promise.all(Array.from({ length: 10 }, () => client.fetch(`${sandbox.apiUrl}/usdc`)));
@@ -235,3 +235,18 @@ describe('two clients of one wallet', () => {
     }
   });
 });
+
+/** A fetch that gives out the 402s of so many calls at the same moment. */
+function arrivingTogether(calls: number): typeof fetch {
+  let release = (): void => undefined;
+  const all = new Promise<void>((resolve) => (release = resolve));
+  let unpaid = 0;
+  return async (input, init) => {
+    const response = await fetch(input, init);
+    if (response.status !== 402) return response;
+    unpaid += 1;
+    if (unpaid === calls) release();
+    await all;
+    return response;
+  };
+}

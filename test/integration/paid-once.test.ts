@@ -178,10 +178,14 @@ describe('a journal', () => {
     const payer = await payerOn(sandbox, { SOL: '0.1' }, { autoSwap: true, journal });
     const controller = new AbortController();
     payer.client.on('swap.signed', () => controller.abort('enough'));
-    await expect(payer.client.fetch(url('/usdc'), { signal: controller.signal })).rejects.toBe('enough');
+    const first = payer.client.fetch(url('/usdc'), { signal: controller.signal, idempotencyKey: 'order' });
+    await expect(first).rejects.toBe('enough');
     const attempts = [];
     for await (const attempt of journal.attempts({ wallet: payer.address, network: SOLANA_MAINNET })) attempts.push(attempt);
     expect(attempts).toMatchObject([{ state: 'reserved', microUsd: '0', swap: { signature: expect.any(String) } }]);
     expect((await payer.client.spent())[0]?.used).toBe('0');
+    // No payment was signed under the key.
+    expect((await payer.client.fetch(url('/usdc'), { idempotencyKey: 'order' })).status).toBe(200);
+    expect(payer.signed.map(({ kind }) => kind)).toEqual(['swap', 'payment']);
   });
 });

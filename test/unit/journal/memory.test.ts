@@ -112,6 +112,17 @@ describe('reserving', () => {
     expect(await journal.reserve(attempt({ idempotencyKey: 'key' }), [])).toBeUndefined();
   });
 
+  it('gives the key of an attempt that drops it to the next', async () => {
+    const journal = memoryJournal();
+    const first = attempt({ idempotencyKey: 'key' });
+    const { idempotencyKey: _key, ...dropped } = first;
+    await journal.reserve(first, []);
+    await journal.put(dropped);
+    expect(await journal.similar(OWNER, '', 'key')).toEqual([]);
+    expect(await journal.reserve(attempt({ idempotencyKey: 'key' }), [])).toBeUndefined();
+    expect(await journal.similar(OWNER, 'fingerprint', undefined)).toHaveLength(2);
+  });
+
   it('takes no negative cost for credit', async () => {
     const journal = memoryJournal();
     await expect(journal.reserve(attempt({ microUsd: '-1' }), [day(10n)])).rejects.toThrow(RangeError);
