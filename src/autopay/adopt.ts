@@ -1,5 +1,5 @@
 import { ConfigError, isExactChangeError, SettlementError, type ErrorDetails, type Moved } from '../errors.js';
-import { throwIfAborted } from '../deadline.js';
+import { throwIfAborted, untilAborted } from '../deadline.js';
 import type { Emit } from '../events.js';
 import type { Call } from '../request.js';
 import type { Core } from './core.js';
@@ -8,11 +8,13 @@ import { unwritten } from './journal-error.js';
 import { present } from './present.js';
 import { ownerOf } from './owner.js';
 
+// A blockhash lasts for a minute or two; after a day only history is left to be asked about.
+const FORGOTTEN_MS = 24 * 60 * 60_000;
+
 interface Repeat {
   readonly fingerprint: string;
   readonly idempotencyKey: string | undefined;
   readonly call: Call;
-  readonly url: string;
   readonly emit: Emit;
   readonly startedAt: number;
 }
@@ -22,16 +24,25 @@ interface Repeat {
  * decide them first: `already_spent`, the same payment presented again (GET and HEAD), or undefined where the way is free for a new one.
  */
 export async function adopt(core: Core, repeat: Repeat): Promise<Response | undefined> {
-  const { call, url, emit, startedAt } = repeat;
-  for (const earlier of await findEarlier(core, repeat)) {
-    const open = openOf(core, earlier);
-    if (open.attempt.state === 'signed') await ask(core, open, emit, call.signal);
-    if (open.attempt.state === 'settled') throw await tell(core, open);
-    if (open.attempt.state === 'unsettled') continue;
-    if (call.method === 'GET' || call.method === 'HEAD') return present(core, call, url, open, [], emit, startedAt);
-    throw undecided(open);
+  const { call, emit, startedAt } = repeat;
+  const all = (await findEarlier(core, repeat)).map((earlier) => openOf(core, earlier));
+  for (const open of all) if (open.attempt.state === 'signed') await ask(core, open, emit, call.signal);
+  const undecidedOne = all.find(({ attempt }) => attempt.state === 'signed');
+  if (undecidedOne !== undefined) {
+    // To the address that asked for it, wherever this call was led.
+    if (isRepeatable(call)) return present(core, call, undecidedOne.attempt.url, undecidedOne, [], emit, startedAt);
+    throw undecided(undecidedOne);
   }
-  return undefined;
+  const settled = all.filter(({ attempt }) => attempt.state === 'settled');
+  const latest = settled[settled.length - 1];
+  if (latest === undefined) return undefined;
+  // All at once, or each of them would keep the way closed for a window of its own.
+  await Promise.all(settled.map((open) => markTold(core, open)));
+  throw spent(latest.attempt);
+}
+
+function isRepeatable({ method }: Call): boolean {
+  return method === 'GET' || method === 'HEAD';
 }
 
 async function findEarlier(core: Core, { fingerprint, idempotencyKey }: Repeat): Promise<Open['attempt'][]> {
@@ -41,20 +52,22 @@ async function findEarlier(core: Core, { fingerprint, idempotencyKey }: Repeat):
     throw unwritten('similar', cause);
   });
   for (const attempt of similar) {
-    const { payment, receipt, state, toldAt, delivered } = attempt;
+    const { payment, receipt, state, toldAt, delivered, at } = attempt;
     if (idempotencyKey !== undefined && attempt.fingerprint !== fingerprint) throw mismatch();
     if (payment === undefined || receipt === undefined || state === 'unsettled') continue;
     // Parallel calls without a key are separate purchases, and so are later ones once the answer arrived, or was told to be lost.
     const lost = !delivered && !core.wallet.active.has(attempt.id);
     const untold = toldAt === undefined || runtime.now() - toldAt <= retryWindow;
-    if (idempotencyKey !== undefined || (lost && untold)) found.push({ ...attempt, payment, receipt });
+    // Nobody can tell any more, where no node remembers it, and nothing of it can still land.
+    const forgotten = state === 'signed' && runtime.now() - at > FORGOTTEN_MS;
+    if (idempotencyKey !== undefined || (lost && untold && !forgotten)) found.push({ ...attempt, payment, receipt });
   }
   return found;
 }
 
 async function ask(core: Core, open: Open, emit: Emit, signal: AbortSignal | undefined): Promise<void> {
   try {
-    await core.ready();
+    await untilAborted(core.ready(), signal);
     await decide(core, open, emit, signal ?? core.closing.signal);
   } catch (error) {
     throwIfAborted(signal);
@@ -65,14 +78,12 @@ async function ask(core: Core, open: Open, emit: Emit, signal: AbortSignal | und
 }
 
 /** From now on, for as long as the window lasts, repeats are told the same. */
-async function tell(core: Core, open: Open): Promise<SettlementError> {
+async function markTold(core: Core, open: Open): Promise<void> {
   const { attempt } = open;
-  if (attempt.toldAt === undefined) {
-    open.attempt = { ...attempt, toldAt: core.config.runtime.now() };
-    // Not written down, it is told once more than it had to be.
-    await core.journal.put(open.attempt).catch(() => undefined);
-  }
-  return spent(attempt);
+  if (attempt.toldAt !== undefined) return;
+  open.attempt = { ...attempt, toldAt: core.config.runtime.now() };
+  // Not written down, it is told once more than it had to be.
+  await core.journal.put(open.attempt).catch(() => undefined);
 }
 
 function spent({ payment, receipt, mint, amount }: Open['attempt']): SettlementError {

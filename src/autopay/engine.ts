@@ -15,6 +15,7 @@ import type { PaymentRequired } from '../x402/types.js';
 import { choose } from './choose.js';
 import { createCore, type ComposeTransport, type Core } from './core.js';
 import { follow } from './follow.js';
+import { untilAborted } from '../deadline.js';
 import { ownerOf } from './owner.js';
 import { makePlan, type Plan } from './plan.js';
 import { checkOrigin, newId, prepare, purchase } from './purchase.js';
@@ -76,7 +77,7 @@ export function createEngine(config: Config, events: Events, compose: ComposeTra
     pay: (paymentRequired, options) => pay(core, paymentRequired, options),
     async swap(request, signal) {
       const emit = events.emitter(newId(core));
-      await core.ready();
+      await untilAborted(core.ready(), signal);
       const swapped = await runSwap(core, { request: parseSwapRequest(request, config), emit, signal });
       return { ...swapped.record, feeLamports: swapped.feeLamports.toString() };
     },
@@ -129,7 +130,7 @@ async function pay(core: Core, given: PaymentRequired | Response, { url, signal 
   const emit = core.events.emitter(id);
   const moved: Moved[] = [];
   try {
-    await core.ready();
+    await untilAborted(core.ready(), signal);
     const choice = await choose(core, terms, { signal, quote: false });
     // What the header is presented with is the caller's to know, so no other call adopts this payment.
     const place = { url: at, method: 'GET', fingerprint: id };

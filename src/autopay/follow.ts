@@ -4,6 +4,7 @@ import type { Wallet } from '../journal/registry.js';
 import type { Attempt } from '../journal/types.js';
 import type { Receipt } from '../receipt.js';
 import type { Core } from './core.js';
+import { unwritten } from './journal-error.js';
 import { claimOf, findPayment, type Verdict } from './find-payment.js';
 
 // The facilitator has waited for confirmation before the answer, so the first look mostly suffices.
@@ -88,7 +89,7 @@ async function closeAttempt(core: Core, open: Open, verdict: Exclude<Verdict, { 
   await core.journal.put(open.attempt).catch((error: unknown) => {
     // What is not written down is not decided: it is asked again.
     open.attempt = attempt;
-    throw error;
+    throw unwritten('outcome', error);
   });
   if (settled && hold !== undefined) hold.spend(verdict.slot);
   else {

@@ -1,5 +1,6 @@
 import type { OfferRefusal } from '../errors.js';
 import { formatUiAmount } from '../amount.js';
+import { untilAborted } from '../deadline.js';
 import { capUse, rollingCaps, type CapUse } from '../policy/caps.js';
 import { formatUsd } from '../policy/policy.js';
 import type { Call } from '../request.js';
@@ -52,7 +53,7 @@ export async function makePlan(core: Core, call: Call, unpaid: Response, terms: 
     caps: rolling.map((cap, index) => capUse(cap, used[index] ?? 0n)),
   };
   if (terms === undefined) return { ...base, refused: [], maxFeeLamports: '0' };
-  await core.ready();
+  await untilAborted(core.ready(), call.signal);
   const { offer, facts, microUsd, funding, refused } = await choose(core, terms, { signal: call.signal, quote: true });
   return {
     ...base,

@@ -1,6 +1,6 @@
 import { hex } from '@scure/base';
-import { throwIfAborted } from '../deadline.js';
-import { amendError, isExactChangeError, ProtocolError, type Moved } from '../errors.js';
+import { throwIfAborted, untilAborted } from '../deadline.js';
+import { amendError, isExactChangeError, ProtocolError, TransportError, type Moved } from '../errors.js';
 import type { Emit } from '../events.js';
 import type { Attempt, SignedSwap } from '../journal/types.js';
 import type { Hold } from '../journal/ledger.js';
@@ -16,6 +16,7 @@ import type { Core } from './core.js';
 import { fingerprintOf } from './fingerprint.js';
 import type { Open } from './follow.js';
 import { unwritten } from './journal-error.js';
+import { CALL_LIMIT_MS } from './lease.js';
 import { present } from './present.js';
 import { secure } from './secure.js';
 import { checkHeader, signPayment } from './sign-payment.js';
@@ -46,10 +47,10 @@ export async function purchase(
     const url = unpaid.url === '' ? call.url : unpaid.url;
     checkPlace(call, unpaid, url);
     emit('payment.required', { url, method: call.method, offers: terms.accepts.length });
-    const fingerprint = fingerprintOf({ method: call.method, url }, await call.replayable());
+    const fingerprint = fingerprintOf(call, await call.replayable());
     const response = await underKey(core, idempotencyKey, async () => {
       // Before the terms are looked at: what this 402 asks for must not decide whether an earlier one was paid.
-      const adopted = await adopt(core, { fingerprint, idempotencyKey, call, url, emit, startedAt });
+      const adopted = await adopt(core, { fingerprint, idempotencyKey, call, emit, startedAt });
       if (adopted !== undefined) return adopted;
       const place = { url, method: call.method, fingerprint, ...(idempotencyKey === undefined ? {} : { idempotencyKey }) };
       const open = await chooseAndPrepare(core, terms, { id, place, signal: call.signal, emit, moved, startedAt });
@@ -69,7 +70,9 @@ export async function purchase(
 /** One round trip when cold: the node's network is checked, and the blockhash of the payment fetched, beside what choosing reads. */
 async function chooseOnce(core: Core, terms: PaymentRequired, signal: AbortSignal | undefined): Promise<Choice> {
   core.blockhashes.fresh({ signal }).catch(() => undefined);
-  const [network, choice] = await Promise.allSettled([core.ready(), choose(core, terms, { signal, quote: false })]);
+  const ready = untilAborted(core.ready(), signal);
+  const [network, choice] = await Promise.allSettled([ready, choose(core, terms, { signal, quote: false })]);
+  throwIfAborted(signal);
   // What a node of another network says about an offer means nothing.
   if (network.status === 'rejected') throw network.reason;
   if (choice.status === 'rejected') throw choice.reason;
@@ -141,6 +144,8 @@ export async function prepare(
       funded: funded - startedAt,
       signed: runtime.now() - startedAt,
     });
+    // Another process may have freed the budget and the key by now.
+    if (runtime.now() - startedAt >= CALL_LIMIT_MS) throw tooLate();
     const open = { ...attempt, state: 'signed' as const, payment, receipt };
     await write(core, open, 'payment');
     emit('payment.signed', { payerSignature: payment.payerSignature, lastValidBlockHeight: payment.lastValidBlockHeight });
@@ -201,6 +206,12 @@ async function reserve(core: Core, attempt: Attempt): Promise<void> {
   if (refused === undefined) return;
   if ('taken' in refused) throw inProgress({});
   throw overBudget(refused.cap, refused.used, BigInt(attempt.microUsd ?? 0));
+}
+
+function tooLate(): TransportError {
+  return new TransportError('timeout', `The payment took longer than ${CALL_LIMIT_MS} ms to be signed, so it was not sent. Try again.`, {
+    details: { step: 'payment', timeoutMs: CALL_LIMIT_MS },
+  });
 }
 
 function firstReceipt(

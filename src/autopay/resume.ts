@@ -3,10 +3,9 @@ import type { Receipt } from '../receipt.js';
 import type { Rpc } from '../solana/rpc.js';
 import type { Core } from './core.js';
 import { decide, follow, openOf } from './follow.js';
+import { LEASE_MS } from './lease.js';
 import { ownerOf } from './owner.js';
 
-// Longer than any call takes from its reservation to its signature: a swap may be waited for twice, and a person may have to sign.
-const LEASE_MS = 15 * 60_000;
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
 

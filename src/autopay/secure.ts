@@ -123,7 +123,6 @@ async function findForAll(
   if (arriving.size > 0) {
     const patience = core.config.runtime.idle(ARRIVAL_MS, signal);
     await Promise.race([Promise.all(arriving), patience]);
-    patience.catch(() => undefined);
   }
   const needed = waiting.get(mint) ?? amount;
   const planned = choice.funding !== undefined && !except.has(choice.funding.inputMint) ? choice.funding : undefined;

@@ -29,7 +29,7 @@ interface Shared {
   readonly sequences: Map<string, number>;
 }
 
-const SHARED: unique symbol = Symbol.for('exact-change.wallets.1');
+const SHARED: unique symbol = Symbol.for('exact-change.wallets.2');
 
 interface Shelf {
   [SHARED]?: Shared | undefined;

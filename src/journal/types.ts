@@ -89,7 +89,7 @@ export interface Journal {
    * and says why.
    */
   reserve(attempt: Attempt, caps: readonly Cap[]): Promise<CapBlock | KeyTaken | undefined>;
-  /** Replaces an attempt by its next state. */
+  /** Replaces an attempt as a whole: what the next state lacks, its key too, is gone. */
   put(attempt: Attempt): Promise<void>;
   /** Forgets an attempt that never signed a payment; its price counts no more. */
   release(id: string): Promise<void>;

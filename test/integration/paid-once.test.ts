@@ -84,6 +84,51 @@ describe('a request that was paid for is not paid for again', () => {
     expect(payments(payer)).toBe(1);
   });
 
+  it('when a redirect leads to another address each time, and never with its payment at another one', async () => {
+    const payer = await holder();
+    let visits = 0;
+    const seller = await selling((request, response) => {
+      if (request.url === '/x') return void response.writeHead(302, { location: `/y?sid=${(visits += 1)}` }).end();
+      if (isPaid(request)) return void request.socket.destroy();
+      answerTerms(response, terms());
+    });
+    for (const _ of [1, 2, 3]) await failureOf(payer.client.fetch(`${seller.url}/x`), 'payment_uncertain');
+    expect(payments(payer)).toBe(1);
+    expect(new Set(seller.paid.map(({ url: path }) => path))).toEqual(new Set(['/y?sid=1']));
+  });
+
+  it('when its body is a form, whose boundary changes each time', async () => {
+    const payer = await holder();
+    const seller = await selling((request, response) => {
+      if (isPaid(request)) return void request.socket.destroy();
+      answerTerms(response, terms());
+    });
+    const post = (value: string) => {
+      const body = new FormData();
+      body.set('name', value);
+      return payer.client.fetch(seller.url, { method: 'POST', body });
+    };
+    const first = await failureOf(post('a'), 'payment_uncertain');
+    const again = await failureOf(post('a'), 'payment_uncertain');
+    expect(again.details.payerSignature).toBe(first.details.payerSignature);
+    expect(payments(payer)).toBe(1);
+    await failureOf(post('b'), 'payment_uncertain');
+    expect(payments(payer)).toBe(2);
+  });
+
+  it('nor closed for longer than one window, however many answers were lost', async () => {
+    const payer = await holder({ retryWindow: 0 });
+    sandbox.controls.facilitator.fault('/settle', { kind: 'dropAfter', times: 3 });
+    const lost = await Promise.allSettled([1, 2, 3].map(() => payer.client.fetch(url('/usdc'))));
+    expect(lost.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
+    await failureOf(payer.client.fetch(url('/usdc')), 'already_spent');
+    await until('the window is over', async () => {
+      const outcome = await payer.client.fetch(url('/usdc')).catch(() => undefined);
+      return outcome?.status === 200 ? true : undefined;
+    });
+    expect(await settledOf(payer)).toBe(4);
+  });
+
   it('when all the wallet had went into it: not insufficient_funds, but what became of it', async () => {
     const payer = await payerOn(sandbox, { USDC: '0.01' });
     sandbox.controls.facilitator.fault('/settle', { kind: 'dropAfter', times: 1 });
@@ -135,6 +180,22 @@ describe('an idempotency key', () => {
   });
 });
 
+describe('a node that hangs', () => {
+  it('does not keep a caller who gives up', async () => {
+    const payer = await holder();
+    sandbox.controls.node.fault('getGenesisHash', { kind: 'hang' });
+    try {
+      const controller = new AbortController();
+      const call = payer.again({}).fetch(url('/usdc'), { signal: controller.signal });
+      await until('the node was asked', () => (sandbox.controls.node.calls({ method: 'getGenesisHash' }) > 0 ? true : undefined));
+      controller.abort('enough');
+      await expect(call).rejects.toBe('enough');
+    } finally {
+      sandbox.controls.node.clearFaults();
+    }
+  });
+});
+
 describe('a journal', () => {
   it('that is slow makes no call take another for lost', async () => {
     const inner = memoryJournal();
@@ -162,6 +223,21 @@ describe('a journal', () => {
     expect(payer.events.some(({ type }) => type === 'warning')).toBe(true);
     full = false;
     await until('it is settled', () => (receiptOf(response)?.state === 'settled' ? true : undefined));
+  });
+
+  it('that cannot write what became of a payment leaves it uncertain, by type', async () => {
+    const inner = memoryJournal();
+    const journal = {
+      ...inner,
+      put: (...args: Parameters<typeof inner.put>) =>
+        args[0].state === 'settled' ? Promise.reject(new Error('ENOSPC')) : inner.put(...args),
+    };
+    const payer = await holder({ journal });
+    sandbox.controls.facilitator.fault('/settle', { kind: 'dropAfter', times: 1 });
+    await failureOf(payer.client.fetch(url('/usdc')), 'payment_rejected');
+    const again = await failureOf(payer.client.fetch(url('/usdc')), 'payment_uncertain');
+    expect(again).toMatchObject({ funds: 'uncertain', cause: { code: 'journal_unavailable' } });
+    expect(payments(payer)).toBe(1);
   });
 
   it.each(['reserve', 'put'] as const)('that fails in %s before anything left is a typed error, and nothing was sent', async (name) => {

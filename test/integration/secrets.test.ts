@@ -101,7 +101,7 @@ async function succeed(record: Trace, options: ClientOptions): Promise<void> {
   record.objects.push(await client.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: 10_000n, swapMode: 'ExactOut' }));
   for await (const receipt of client.receipts()) record.objects.push(receipt);
   await client.close();
-  record.objects.push(Reflect.get(globalThis, Symbol.for('exact-change.wallets.1')));
+  record.objects.push(Reflect.get(globalThis, Symbol.for('exact-change.wallets.2')));
 
   const interceptor = new HTTPInterceptor({ ...options, rpcUrl: at(rpc.port), jupiterUrl: at(jupiter.port), install: false });
   expect((await interceptor.fetch(at(api.port, '/usdc'))).status).toBe(200);
