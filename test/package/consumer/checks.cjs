@@ -8,6 +8,15 @@ const usdc = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
 exports.check = async (library) => {
   const { createClient, HTTPInterceptor, isExactChangeError, parsePaymentRequired, receiptOf, formatUiAmount } = library;
 
+  if (globalThis.fetch === undefined) {
+    // Node 16 says what it lacks, and then has it as README says.
+    assert.throws(
+      () => createClient({ walletSecretKey }),
+      (error) => isExactChangeError(error, 'missing_dependency') && error.details.packages.includes('undici'),
+    );
+    const { fetch, FormData, Headers, Request, Response } = require('undici');
+    Object.assign(globalThis, { fetch, FormData, Headers, Request, Response });
+  }
   const client = createClient({ walletSecretKey });
   assert.equal(client.address, address);
   // The first call that loads the engine, and with it every dependency.
