@@ -25,6 +25,9 @@ export type Funding = { readonly inputMint: Address; readonly maxInAmount: bigin
 // jupiter.md 5.4: quotes are scarce, and a wallet may hold a hundred tokens.
 export const MAX_CANDIDATES = 3;
 
+// jupiter.md 2.4: about so many calls for one payment.
+const MAX_UNSELLABLE = 8;
+
 // Fees, and the rent of the accounts that a swap may have to create; what it really takes is checked against the wallet before signing.
 const KEEP_LAMPORTS = 8_000_000n;
 
@@ -60,16 +63,22 @@ export async function findFunding(
   }).filter((candidate) => !except.has(candidate.mint));
   if (candidates.length === 0) throw short(mint, needed, facts);
   const float = maxAmount(missing, await floatOf(core, mint, facts.decimals, signal));
-  const best = candidates.slice(0, MAX_CANDIDATES);
   // Any candidate that affords the float comes before one that affords no more than this payment, or two tokens would be swapped to and fro.
   const wanted = float > missing ? [float, missing] : [missing];
   const reasons: ExactChangeError[] = [];
+  const unsellable = new Set<Address>();
   for (const amount of wanted) {
-    for (const candidate of best) {
+    let compared = 0;
+    for (const candidate of candidates) {
+      if (unsellable.has(candidate.mint)) continue;
+      if (compared >= MAX_CANDIDATES || unsellable.size >= MAX_UNSELLABLE) break;
       const quote = await quoteFrom(core, candidate, mint, amount, signal).catch(asReason);
       if (!isExactChangeError(quote))
         return { inputMint: candidate.mint, maxInAmount: BigInt(quote.maxInAmount), quote, available: candidate.available };
       reasons.push(quote);
+      // What nobody buys must not stand in the way of what somebody does: wallets are sent worthless tokens by the trillion.
+      if (quote.code === 'no_route' || quote.code === 'price_unknown') unsellable.add(candidate.mint);
+      else compared += 1;
     }
     if (!reasons.some(({ code }) => code === 'insufficient_funds')) break;
   }

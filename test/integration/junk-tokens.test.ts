@@ -1,0 +1,30 @@
+import { address, generateKeyPairSigner } from '@solana/kit';
+import { receiptOf } from 'exact-change';
+import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { mintBytes, TOKEN } from '../helpers/mint-bytes.js';
+import { closePayers, payerOn, type Payer } from '../helpers/payer.js';
+
+let sandbox: Sandbox;
+beforeAll(async () => {
+  sandbox = await createSandbox({ confirmationMs: 20 });
+});
+afterEach(closePayers);
+afterAll(() => sandbox.close());
+
+/** Sends a wallet a trillion of a token that nobody buys. */
+async function litter(payer: Payer): Promise<void> {
+  const { address: mint } = await generateKeyPairSigner();
+  sandbox.chain.setAccount(mint, { lamports: 10n ** 9n, data: mintBytes(6), owner: address(TOKEN), executable: false });
+  const junk = { ...sandbox.mints.BONK, address: mint, decimals: 6 };
+  await sandbox.chain.fundToken(address(payer.address), junk, 10n ** 18n);
+}
+
+it('a wallet full of tokens that nobody buys pays with the one that somebody does', async () => {
+  // SOL for the fees, and too little to be swapped itself.
+  const payer = await payerOn(sandbox, { SOL: '0.007', BONK: '1000000' }, { autoSwap: true });
+  for (let count = 0; count < 5; count++) await litter(payer);
+  const response = await payer.client.fetch(`${sandbox.apiUrl}/usdc`);
+  expect(response.status).toBe(200);
+  expect(receiptOf(response)?.swap?.inputMint).toBe(sandbox.mints.BONK.address);
+});
