@@ -27,6 +27,7 @@ export const MAX_CANDIDATES = 3;
 
 // jupiter.md 2.4: about so many calls for one payment.
 const MAX_UNSELLABLE = 8;
+const MAX_VALUED = 5;
 
 // Fees, and the rent of the accounts that a swap may have to create; what it really takes is checked against the wallet before signing.
 const KEEP_LAMPORTS = 8_000_000n;
@@ -66,10 +67,11 @@ export async function findFunding(
   // Any candidate that affords the float comes before one that affords no more than this payment, or two tokens would be swapped to and fro.
   const wanted = float > missing ? [float, missing] : [missing];
   const reasons: ExactChangeError[] = [];
+  const inOrder = candidatesByValue(core, candidates, signal);
   const unsellable = new Set<Address>();
   for (const amount of wanted) {
     let compared = 0;
-    for (const candidate of candidates) {
+    for await (const candidate of inOrder()) {
       if (unsellable.has(candidate.mint)) continue;
       if (compared >= MAX_CANDIDATES || unsellable.size >= MAX_UNSELLABLE) break;
       const quote = await quoteFrom(core, candidate, mint, amount, signal).catch(asReason);
@@ -84,6 +86,38 @@ export async function findFunding(
   }
   // The best candidate's reason says the most, unless it merely holds too little.
   throw reasons.find(({ code }) => code !== 'insufficient_funds') ?? short(mint, needed, facts);
+}
+
+/**
+ * Gives out candidates in their order: the caller's own, or stablecoins, SOL, then others by value. Others are priced only when they are
+ * reached, and only where there are several: a price costs a quote.
+ */
+function candidatesByValue(core: Core, candidates: readonly Candidate[], signal: AbortSignal | undefined): () => AsyncIterable<Candidate> {
+  const { network, swapFrom } = core.config;
+  const isPinned = ({ mint }: Candidate) => pinnedMint(network, mint) !== undefined;
+  const first = swapFrom === undefined ? candidates.filter(isPinned) : candidates;
+  const others = candidates.filter((candidate) => !first.includes(candidate));
+  let sorted: readonly Candidate[] | undefined;
+  return async function* () {
+    yield* first;
+    sorted ??= others.length > 1 ? await byValue(core, others, signal) : others;
+    yield* sorted;
+  };
+}
+
+async function byValue(core: Core, candidates: readonly Candidate[], signal: AbortSignal | undefined): Promise<Candidate[]> {
+  const valued: { candidate: Candidate; microUsd: bigint }[] = [];
+  let unpriced = 0;
+  for (const candidate of candidates) {
+    if (unpriced >= MAX_UNSELLABLE || valued.length >= MAX_VALUED) break;
+    const worth = await worthOf(core, candidate.mint, signal);
+    if (worth === undefined) unpriced += 1;
+    else valued.push({ candidate, microUsd: worth.least(candidate.available) });
+  }
+  valued.sort((a, b) => (a.microUsd < b.microUsd ? 1 : a.microUsd > b.microUsd ? -1 : 0));
+  const priced = valued.map(({ candidate }) => candidate);
+  // Without a price they may still be bounded by the caller's own policy.
+  return [...priced, ...candidates.filter((candidate) => !priced.includes(candidate))];
 }
 
 /** Base units of the asked-for mint that it brings at least. */

@@ -5,6 +5,8 @@ import type { ResolvedRequest } from '../../../src/config.js';
 import { QuoteError, TransactionError, TransportError } from '../../../src/errors.js';
 import { newWallet } from '../../../src/journal/registry.js';
 import { SOLANA_MAINNET, TOKEN_PROGRAM, WSOL_MINT } from '../../../src/network.js';
+import { associatedTokenAddress } from '../../../src/solana/accounts.js';
+import { addressBytes } from '../../../src/solana/address.js';
 import { mostIn } from '../../../src/swap/threshold.js';
 
 const WALLET = '9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM';
@@ -47,6 +49,17 @@ function coreWith(sells: (amount: bigint) => bigint, asked: ResolvedRequest[]): 
 
 const par = (amount: bigint) => amount;
 
+/** The wallet's token account of a mint, as a node lists it. */
+function holding(mint: string, amount: bigint) {
+  const data = new Uint8Array(165);
+  data.set(addressBytes(mint), 0);
+  data.set(addressBytes(WALLET), 32);
+  new DataView(data.buffer).setBigUint64(64, amount, true);
+  data[108] = 1;
+  const address = associatedTokenAddress(WALLET, mint, TOKEN_PROGRAM);
+  return { address, account: { owner: TOKEN_PROGRAM, lamports: 2_039_280n, data, executable: false } };
+}
+
 describe('funding', () => {
   it('buys a little more than is missing, for the payments to come', async () => {
     const asked: ResolvedRequest[] = [];
@@ -79,5 +92,44 @@ describe('funding', () => {
     expect(concernsCandidate(new TransactionError('swap_expired', 'No.', { details: { signature: '' } }))).toBe(false);
     expect(concernsCandidate(new TransportError('rate_limited', 'No.', { details: { retryAfterMs: 1 } }))).toBe(false);
     expect(concernsCandidate(new Error('no'))).toBe(false);
+  });
+});
+
+describe('tokens without a pinned price', () => {
+  const [DEAR, CHEAP] = ['9hSR6S7WPtxmTojgo6GG3k4yDPecgJY292j7xrsUGWBu', 'GyGKxMyg1p9SsHfm15MkNUu1u9TN2JtTspcdmrtGUdse'];
+  const USDC = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
+
+  it('are tried by what they are worth, not by how many there are', async () => {
+    const asked: ResolvedRequest[] = [];
+    const core = coreWith(par, []);
+    // One unit of the dear token sells for a dollar's millionth, ten thousand of the cheap one do.
+    const rate = (mint: string) => (mint === CHEAP ? 10_000n : 1n);
+    const quote = (request: ResolvedRequest) => {
+      const amount = BigInt(request.amount);
+      const out = request.swapMode === 'ExactOut';
+      if (out) asked.push(request);
+      const [inAmount, outAmount] = out ? [amount * rate(request.inputMint), amount] : [amount, amount / rate(request.inputMint)];
+      return Promise.resolve({
+        ...request,
+        inAmount: inAmount.toString(),
+        outAmount: outAmount.toString(),
+        minOutAmount: (out ? outAmount : (outAmount * 9_950n) / 10_000n).toString(),
+        maxInAmount: (out ? mostIn(inAmount, 50) : inAmount).toString(),
+        priceImpactBps: 0,
+        platformFeeBps: 0,
+        route: [],
+        provider: 'test',
+        quotedAt: 0,
+        raw: {},
+      });
+    };
+    const rpc = {
+      accounts: () => Promise.resolve({ slot: 1, accounts: [{ lamports: 1_000_000n }] }),
+      tokenAccounts: () => Promise.resolve({ slot: 1, accounts: [holding(CHEAP, 50_000_000_000n), holding(DEAR, 20_000_000n)] }),
+    };
+    const rich = { ...core, rpc, transport: { quote }, prices: { quote } } as unknown as Core;
+    const funding = await findFunding(rich, USDC, FACTS, 10_000n, undefined);
+    expect(funding.inputMint).toBe(DEAR);
+    expect(asked.map(({ inputMint }) => inputMint)).toEqual([DEAR]);
   });
 });
