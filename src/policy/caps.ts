@@ -1,38 +1,47 @@
 import { PolicyError } from '../errors.js';
 import { formatUsd, plainHost, type Policy } from './policy.js';
 
-/** A limit on what was spent in a window. `host` limits it to that host's spends. */
+/** A limit on what payments may cost, or on how many there are, in a rolling window or for ever. Where it names a host, payee or mint, it counts theirs alone. */
 export interface Cap {
+  /** The rule of the policy that it comes from. */
   readonly name: string;
-  /** Millionths of a dollar. */
+  /** `USD`: millionths of a dollar; `payments`: how many; else the mint whose base units count. */
+  readonly unit: string;
+  /** In the unit. */
   readonly limit: bigint;
-  readonly windowMs: number;
+  /** Absent: for ever. */
+  readonly windowMs?: number;
   readonly host?: string;
+  readonly payTo?: string;
+  readonly mint?: string;
 }
 
-/** How much of a cap is used. Dollars as decimal text. */
-export interface CapUse {
-  readonly cap: string;
-  readonly host?: string;
-  readonly limit: string;
-  readonly used: string;
-  readonly unit: 'USD';
-  /** Length of the rolling window. */
-  readonly windowMs: number;
+/** What a cap looks at in an attempt. */
+export interface Spend {
+  readonly host: string;
+  readonly payTo: string;
+  readonly mint: string;
+  /** Base units of the mint, as a decimal string. */
+  readonly amount: string;
+  /** Millionths of a dollar as a decimal string; absent where the mint has no price. */
+  readonly microUsd?: string;
 }
 
-const DAY_MS = 24 * 60 * 60 * 1000;
-
-/** The rolling caps of a policy, widest first. */
-export function rollingCaps(policy: Policy): readonly Cap[] {
-  const hosts = [...policy.maxPerHost].map(([host, limit]) => ({ name: 'maxPerHost', limit, windowMs: DAY_MS, host }));
-  return [{ name: 'maxPerDay', limit: policy.maxPerDay, windowMs: DAY_MS }, ...hosts];
+/** What a spend takes of a cap, in its unit; 0 where the cap does not count it. */
+export function takenOf(cap: Cap, spend: Spend): bigint {
+  if (!counts(cap, spend)) return 0n;
+  if (cap.unit === 'USD') return BigInt(spend.microUsd ?? 0);
+  if (cap.unit === 'payments') return 1n;
+  return spend.mint === cap.unit ? BigInt(spend.amount) : 0n;
 }
 
-/** Whether a spend at a host counts against a cap. A cap that names no port holds on all, so that no seller leaves it by moving. */
-export function counts(cap: Cap, host: string): boolean {
+/** Whether a cap counts a spend. One that names a host without a port counts all its ports, so that no seller leaves it by moving. */
+export function counts(cap: Cap, { host, payTo, mint }: Spend): boolean {
+  if (cap.payTo !== undefined && cap.payTo !== payTo) return false;
+  if (cap.mint !== undefined && cap.mint !== mint) return false;
+  if (cap.host === undefined) return true;
   const place = plainHost(host);
-  return cap.host === undefined || cap.host === place || cap.host === place.replace(/:[0-9]+$/, '');
+  return cap.host === place || cap.host === place.replace(/:[0-9]+$/, '');
 }
 
 /** How much of a cap is used, for people. */
