@@ -133,7 +133,7 @@ export function createAttemptStore({ attempts, carried, widestMs: widest }: Part
     const since = cap.windowMs === undefined ? -Infinity : now - cap.windowMs;
     let sum = 0n;
     for (const { place, tally, carried: gone, carriedUntil } of spotsOf(owner).values()) {
-      if (!counts(cap, { ...place, amount: '0' })) continue;
+      if (!counts(cap, place)) continue;
       sum += inUnit(cap, place, cap.windowMs === undefined ? tally.total : tally.after(since));
       // Of what is forgotten, a window wider than any before counts too much rather than too little.
       if (carriedUntil > since) sum += inUnit(cap, place, gone);

@@ -91,6 +91,11 @@ export function createTally(): Tally {
       // Times that nothing is left of go at once when they are most of all: each then costs a constant share.
       if (empty > 64 && empty > times.length / 2) rebuild(entries().filter(([, { payments }]) => payments > 0n));
     },
-    after: (at) => minus(total, first(until(at))),
+    after(at) {
+      const before = until(at);
+      // Most places have all or nothing in a window.
+      if (before === 0) return total;
+      return before === times.length ? nothingTaken : minus(total, first(before));
+    },
   };
 }

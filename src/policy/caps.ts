@@ -45,7 +45,7 @@ function unitsOf(text: string): bigint {
 }
 
 /** Whether a cap counts a spend. One that names a host without a port counts all its ports, so that no seller leaves it by moving. */
-export function counts(cap: Cap, { host, payTo, mint }: Spend): boolean {
+export function counts(cap: Cap, { host, payTo, mint }: Pick<Spend, 'host' | 'payTo' | 'mint'>): boolean {
   if (cap.payTo !== undefined && cap.payTo !== payTo) return false;
   if (cap.mint !== undefined && cap.mint !== mint) return false;
   if (cap.host === undefined) return true;
