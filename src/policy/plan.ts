@@ -24,8 +24,10 @@ export interface Plan {
     /** What the wallet can spend of the mint now. */
     readonly available: string;
   };
-  /** The swap that would come first, where the wallet holds too little. Absent also where SOL would only be wrapped. */
+  /** The swap that would come first, where the wallet holds too little. */
   readonly swap?: Omit<SwapQuote, 'raw'>;
+  /** Lamports of SOL that would be wrapped first, for a payment in wrapped SOL. */
+  readonly wrap?: string;
   /** The entries of `accepts` that would not be paid, and why. */
   readonly refused: readonly OfferRefusal[];
   /** The most lamports that the swap's network fee may take; the payment's own is the facilitator's. */
