@@ -19,9 +19,10 @@ beforeAll(async () => {
   postgres = await startPostgres();
 });
 afterAll(() => postgres.stop());
-beforeEach(async () => {
-  address = await postgres.createDatabase();
-});
+const useFreshDatabase = () =>
+  beforeEach(async () => {
+    address = await postgres.createDatabase();
+  });
 
 function ask(text: string, values?: unknown[]): Promise<Record<string, unknown>[]> {
   return withClient(address, async (client) => (await client.query<Record<string, unknown>>(text, values)).rows);
@@ -78,6 +79,8 @@ function errorOf(work: () => unknown): ExactChangeError {
 }
 
 describe('tables', () => {
+  useFreshDatabase();
+
   it('of one schema know nothing of those of another', async () => {
     const [one, two] = ['one', 'two'].map((schema) => postgresJournal({ connectionString: address, schema }));
     const attempt = attemptOf({ idempotencyKey: 'key' });
@@ -188,6 +191,8 @@ describe('tables', () => {
 });
 
 describe('what is stored', () => {
+  useFreshDatabase();
+
   it('may be any text where the database takes not all', async () => {
     const journal = postgresJournal({ connectionString: address });
     const odd = ['\0', '\ud800', '\udc00', 'x'.repeat(10_000), "'; drop table exact_change.attempts; --"];
@@ -207,6 +212,8 @@ describe('what is stored', () => {
 });
 
 describe('connections', () => {
+  useFreshDatabase();
+
   const connectionsOf = () =>
     ask('select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() order by pid');
 
