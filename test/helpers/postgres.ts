@@ -25,7 +25,7 @@ const PASSWORD = 'a-password-that-must-not-show';
  * Runs Postgres for as long as its standard input is open: that closes with the test's process, however that ends. Then the data goes too,
  * unless a line says otherwise.
  */
-const KEEPER = 'data=$1; shift; "$@" & server=$!; read -r keep; kill -QUIT $server; wait $server; [ "$keep" ] || rm -rf "$data"';
+const KEEPER = 'directory=$1; shift; "$@" & server=$!; read -r keep; kill -QUIT $server; wait $server; [ "$keep" ] || rm -rf "$directory"';
 
 /** Starts a Postgres of its own on a free port. */
 export async function startPostgres(): Promise<Postgres> {
@@ -63,7 +63,7 @@ async function startIn(directory: string): Promise<Postgres> {
       'logging_collector=off',
     ];
     const server = [join(native, 'bin/postgres'), '-D', data, '-p', String(port), ...settings.flatMap((one) => ['-c', one])];
-    const child = spawn('sh', ['-c', KEEPER, 'sh', data, ...server], { ...user, cwd: directory, stdio: ['pipe', 'ignore', 'pipe'] });
+    const child = spawn('sh', ['-c', KEEPER, 'sh', directory, ...server], { ...user, cwd: directory, stdio: ['pipe', 'ignore', 'pipe'] });
     keeper = child;
     await said(child, 'database system is ready to accept connections');
   };
