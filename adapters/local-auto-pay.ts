@@ -8,7 +8,7 @@ import { startDeadline } from '../src/deadline.js';
 import { ConfigError, isExactChangeError, TransactionError } from '../src/errors.js';
 import { createEvents } from '../src/events.js';
 import { newWallet } from '../src/journal/registry.js';
-import { parseAmount } from '../src/amount.js';
+import { minAmount, parseAmount } from '../src/amount.js';
 import { associatedTokenAddress } from '../src/solana/accounts.js';
 import { isAddress } from '../src/solana/address.js';
 import { landTransaction } from '../src/solana/confirm.js';
@@ -45,7 +45,7 @@ export async function autoPayStep(
   if (signedPayment !== undefined) return present(terms, settings.network, wallet, bytesOf('signedPayment', signedPayment));
   const config = {
     ...settings,
-    policy: { ...settings.policy, maxAmount: new Map([...settings.policy.maxAmount, ...limitsOf(request)]) },
+    policy: { ...settings.policy, maxAmount: withinBoth(settings.policy.maxAmount, limitsOf(request)) },
     signer: { address: wallet, signMessage: () => Promise.reject(new TypeError('this core only plans')) },
     transport,
     autoSwap,
@@ -167,6 +167,13 @@ function limitsOf({ limits = {} }: AutoPayRequest): [string, bigint][] {
     if (!isAddress(mint) || amount === undefined) throw refuse('limits', 'must give base units as decimal strings, by mint.');
     return [mint, amount];
   });
+}
+
+/** What a request asks for narrows the service's own caps, and never widens them. */
+function withinBoth(own: ReadonlyMap<string, bigint>, asked: readonly (readonly [string, bigint])[]): ReadonlyMap<string, bigint> {
+  const caps = new Map(own);
+  for (const [mint, limit] of asked) caps.set(mint, minAmount(limit, own.get(mint) ?? limit));
+  return caps;
 }
 
 function bytesOf(option: string, text: string): Uint8Array {

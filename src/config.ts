@@ -1,8 +1,9 @@
 import { toAmount } from './amount.js';
 import { ConfigError } from './errors.js';
 import type { Journal } from './journal/types.js';
-import { SOLANA_MAINNET, pinnedMint, toNetwork } from './network.js';
+import { SOLANA_MAINNET, toNetwork } from './network.js';
 import { parsePolicy, type Policy, type PolicyOptions } from './policy/policy.js';
+import { readMint, refuse } from './policy/read.js';
 import { systemRuntime, type Runtime } from './runtime.js';
 import { isAddress } from './solana/address.js';
 import type { Connection } from './solana/connection.js';
@@ -191,15 +192,7 @@ export function parseInstall(options: { readonly install?: boolean | undefined }
 
 /** A mint's address from an address or pinned symbol. Throws `ConfigError` (`invalid_option`). */
 export function parseMint(option: string, mint: unknown, network: string): string {
-  if (typeof mint === 'string') {
-    const address = pinnedMint(network, mint)?.mint ?? mint;
-    if (isAddress(address)) return address;
-  }
-  throw refuse(option, 'must be a mint address or a pinned symbol such as "USDC".');
-}
-
-function refuse(option: string, rule: string): ConfigError {
-  return new ConfigError('invalid_option', `Option ${option} ${rule}`, { details: { option } });
+  return readMint(option, mint, network);
 }
 
 function parseSigner({ walletSecretKey, signer }: ClientOptions): Signer {

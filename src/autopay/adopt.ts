@@ -64,7 +64,8 @@ async function findEarlier(core: Core, { fingerprint, idempotencyKey }: Repeat):
   const { runtime, retryWindow } = core.config;
   const found: Open['attempt'][] = [];
   const similar = await core.journal.similar(ownerOf(core), fingerprint, idempotencyKey);
-  const live = similar.length === 0 ? new Set<string>() : await core.claims.live(similar.map(({ id }) => id));
+  const asked = similar.filter(({ payment, delivered }) => payment !== undefined && (idempotencyKey !== undefined || !delivered));
+  const live = asked.length === 0 ? new Set<string>() : await core.claims.live(asked.map(({ id }) => id));
   for (const attempt of similar) {
     const { payment, receipt, state, toldAt, delivered, at } = attempt;
     if (idempotencyKey !== undefined && attempt.fingerprint !== fingerprint) throw mismatch();

@@ -20,8 +20,8 @@ interface Held {
   readonly ordinal: number;
 }
 
-/** What an attempt took, or gave back (0). */
-interface Ended {
+/** What an attempt took. */
+interface Spent {
   readonly id: string;
   readonly amount: bigint;
   /** Where the chain shows it. */
@@ -33,14 +33,14 @@ export interface Book {
   readonly known?: Seen | undefined;
   readonly made: number;
   readonly holds: readonly Held[];
-  /** The latest ends, oldest first. */
-  readonly ended: readonly Ended[];
+  /** What left last, oldest first. */
+  readonly spent: readonly Spent[];
 }
 
-// More than end while one balance is read.
+// More than leave while one balance is read.
 const REMEMBERED = 32;
 
-export const emptyBook: Book = { made: 0, holds: [], ended: [] };
+export const emptyBook: Book = { made: 0, holds: [], spent: [] };
 
 export function heldOf({ holds }: Book): bigint {
   return holds.reduce((sum, { amount }) => sum + amount, 0n);
@@ -67,9 +67,9 @@ export function see(book: Book, { amount, at, slot }: Known, moved = 0n): Book {
   if (known !== undefined && expected !== undefined && amount <= expected && amount >= expected - held) {
     return { ...book, known: { ...known, amount: expected, at } };
   }
-  // It may have been read before a payment whose end is here already.
+  // It may have been read before a payment that is known to have left.
   const missed =
-    slot === undefined ? 0n : book.ended.reduce((sum, end) => (end.slot !== undefined && end.slot > slot ? sum + end.amount : sum), 0n);
+    slot === undefined ? 0n : book.spent.reduce((sum, one) => (one.slot !== undefined && one.slot > slot ? sum + one.amount : sum), 0n);
   const left = amount > missed ? amount - missed : 0n;
   return { ...book, known: { amount: left, at, slot, doubtful: held > 0n ? book.made : 0 } };
 }
@@ -78,15 +78,15 @@ export function forget({ known: _known, ...book }: Book): Book {
   return book;
 }
 
-/** Promises an amount to an attempt; nothing where it has, or lately had, its promise. */
+/** Promises an amount to an attempt; nothing where it has its promise, or lately spent it. */
 export function hold(book: Book, id: string, amount: bigint): Book {
-  if ([...book.holds, ...book.ended].some((one) => one.id === id)) return book;
+  if ([...book.holds, ...book.spent].some((one) => one.id === id)) return book;
   return { ...book, made: book.made + 1, holds: [...book.holds, { id, amount, ordinal: book.made }] };
 }
 
 /** The tokens stayed. */
 export function release(book: Book, id: string): Book {
-  return book.holds.some((one) => one.id === id) ? end(book, { id, amount: 0n }) : book;
+  return { ...book, holds: without(book, id) };
 }
 
 /**
@@ -98,7 +98,7 @@ export function spend(book: Book, id: string, slot?: number): Book {
   const held = book.holds.find((one) => one.id === id);
   if (held === undefined) return book;
   const { amount, ordinal } = held;
-  const after = end(book, { id, amount, slot });
+  const after = { ...book, holds: without(book, id), spent: [...book.spent, { id, amount, slot }].slice(-REMEMBERED) };
   const { known } = after;
   if (known === undefined) return after;
   const left = { ...after, known: { ...known, amount: known.amount > amount ? known.amount - amount : 0n } };
@@ -107,7 +107,11 @@ export function spend(book: Book, id: string, slot?: number): Book {
   return slot > known.slot ? left : after;
 }
 
-function end(book: Book, ended: Ended): Book {
-  const holds = book.holds.filter(({ id }) => id !== ended.id);
-  return { ...book, holds, ended: [...book.ended, ended].slice(-REMEMBERED) };
+/** Whether an attempt has its promise. */
+export function isHeld({ holds }: Book, id: string): boolean {
+  return holds.some((one) => one.id === id);
+}
+
+function without({ holds }: Book, id: string): readonly Held[] {
+  return holds.filter((one) => one.id !== id);
 }

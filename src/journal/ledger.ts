@@ -1,4 +1,4 @@
-import { availableIn, emptyBook, forget, heldOf, hold, release, see, spend, type Book, type Known } from './book.js';
+import { availableIn, emptyBook, forget, heldOf, hold, isHeld, release, see, spend, type Book, type Known } from './book.js';
 
 /** What a wallet's accounts hold, less what is promised to payments and swaps in flight. Accounts are token account addresses, and the wallet's own for lamports. */
 export interface Ledger {
@@ -9,7 +9,7 @@ export interface Ledger {
   /** Takes down a balance as the chain shows it; `moved` is what is known to have come in, or gone out, since the last time. */
   see(account: string, known: Known, moved?: bigint): Promise<void>;
   forget(account: string): Promise<void>;
-  /** Holds an amount for an attempt if it is there, as one step. */
+  /** Holds an amount for an attempt if it is there, as one step; true where the attempt has its hold. */
   take(account: string, id: string, amount: bigint, since: number): Promise<boolean>;
   /** Holds an amount for an attempt that has signed it already; nothing where it is, or was, held. */
   hold(account: string, id: string, amount: bigint): Promise<void>;
@@ -35,8 +35,9 @@ export function ledgerOver({ read, change }: BookShelf): Ledger {
     forget: (account) => to(account, forget),
     take: (account, id, amount, since) =>
       change(account, (book) => {
-        const result = (availableIn(book, since) ?? 0n) >= amount;
-        return { book: result ? hold(book, id, amount) : book, result };
+        if ((availableIn(book, since) ?? 0n) < amount) return { book, result: isHeld(book, id) };
+        const after = hold(book, id, amount);
+        return { book: after, result: isHeld(after, id) };
       }),
     hold: (account, id, amount) => to(account, (book) => hold(book, id, amount)),
     spend: (account, id, slot) => to(account, (book) => spend(book, id, slot)),

@@ -5,7 +5,7 @@ interface Written {
   readonly known?: { readonly amount: string; readonly at: number; readonly slot?: number; readonly doubtful: number };
   readonly made: number;
   readonly holds: readonly { readonly id: string; readonly amount: string; readonly ordinal: number }[];
-  readonly ended: readonly { readonly id: string; readonly amount: string; readonly slot?: number }[];
+  readonly spent: readonly { readonly id: string; readonly amount: string; readonly slot?: number }[];
 }
 
 export function encodeBook(book: Book): string {
@@ -14,11 +14,11 @@ export function encodeBook(book: Book): string {
 
 export function decodeBook(text: string): Book {
   // Written by `encodeBook`.
-  const { known, made, holds, ended } = JSON.parse(text) as Written;
+  const { known, made, holds, spent } = JSON.parse(text) as Written;
   return {
     ...(known === undefined ? {} : { known: { ...known, amount: BigInt(known.amount) } }),
     made,
     holds: holds.map((held) => ({ ...held, amount: BigInt(held.amount) })),
-    ended: ended.map((end) => ({ ...end, amount: BigInt(end.amount) })),
+    spent: spent.map((one) => ({ ...one, amount: BigInt(one.amount) })),
   };
 }

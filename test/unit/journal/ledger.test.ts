@@ -64,3 +64,15 @@ describe('a ledger', () => {
     expect(changes).toEqual(['a', 'd']);
   });
 });
+
+describe('a hold that is taken again', () => {
+  it('is there where it was released, and refused where it was spent', async () => {
+    const ledger = createLedger();
+    await ledger.see('a', { amount: 100n, at: 0 });
+    expect([await ledger.take('a', 'one', 60n, 0), await ledger.take('a', 'one', 60n, 0)]).toEqual([true, true]);
+    await ledger.release('a', 'one');
+    expect([await ledger.take('a', 'one', 60n, 0), await ledger.held('a')]).toEqual([true, 60n]);
+    await ledger.spend('a', 'one');
+    expect([await ledger.take('a', 'one', 40n, 0), await ledger.held('a')]).toEqual([false, 0n]);
+  });
+});
