@@ -211,6 +211,26 @@ describe('what is stored', () => {
   });
 });
 
+describe('reservations that are made together', () => {
+  useFreshDatabase();
+
+  it('fail alone where one is at fault, and count for those after them', async () => {
+    const journal = postgresJournal({ connectionString: address });
+    const first = attemptOf();
+    await journal.reserve(first, []);
+    const attempts = Array.from({ length: 70 }, (_, index) => (index === 5 || index === 15 ? first : attemptOf({ idempotencyKey: `${index % 35}` })));
+    const cap = dayCap(260_000n);
+    const results = await Promise.allSettled(attempts.map((attempt) => journal.reserve(attempt, [cap])));
+    const failed = results.filter(({ status }) => status === 'rejected');
+    const values = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+    expect(failed).toHaveLength(2);
+    expect(values.slice(0, 25)).toEqual(Array.from({ length: 25 }, () => undefined));
+    for (const value of values.slice(25)) expect(value).toEqual(expect.anything());
+    expect(await journal.used(owner, [cap], NOW)).toEqual([260_000n]);
+    await journal.close();
+  });
+});
+
 describe('connections', () => {
   useFreshDatabase();
 

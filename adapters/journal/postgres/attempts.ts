@@ -3,10 +3,11 @@ import { attemptStates, mayFollow, type AttemptState } from '../../../src/journa
 import type { Attempt, Journal } from '../../../src/journal/types.js';
 import { takenOf } from '../../../src/policy/caps.js';
 import { plainHost, portless } from '../../../src/policy/hosts.js';
+import { batched } from './batch.js';
 import { capRows, capValues } from './caps.js';
 import type { Database, Row } from './database.js';
 import { digest, lockKey, ownerParts } from './keys.js';
-import { ATTEMPT_COLUMNS, reserveCall } from './reserve.js';
+import { ATTEMPT_COLUMNS } from './reserve.js';
 import type { Tables } from './schema.js';
 
 // How many attempts a statement fetches.
@@ -18,7 +19,7 @@ const releasable = states.filter((state) => attemptStates[state].release);
 /** The attempts of a journal in the database's tables, which exist. */
 export function attemptsIn(database: Database, tables: Tables): Omit<Journal, 'coordination'> {
   const { attempts, schema } = tables;
-  const reserve = reserveCall(tables);
+  const reserve = batched(database, tables);
   const put = `
     update ${attempts} set (${ATTEMPT_COLUMNS}) = ($5, $6, $7::float8, $8, $9, $10, $11, $12::numeric, $13::numeric, $14, $15, $16)
     where id = $3 and wallet = $1 and network = $2 and state = any ($4::text[])
@@ -38,8 +39,7 @@ export function attemptsIn(database: Database, tables: Tables): Omit<Journal, 'c
         key,
         String(database.timeoutMs),
       ];
-      // One at a time, so that those who wait leave connections to other calls.
-      const [row] = await database.query('reserve', reserve, values, key);
+      const row = await reserve(key, values);
       if (row?.['taken'] !== undefined) return { taken: attemptOf(row['taken']) };
       const blocking = row?.['n'] === undefined ? undefined : asked[Number(row['n'])];
       return blocking === undefined ? undefined : { cap: blocking.cap, used: BigInt(row?.['used'] ?? 0) };

@@ -12,12 +12,12 @@ export type Query = (text: string, values?: unknown[]) => Promise<Row[]>;
 /** Statements with a deadline: each call resolves or rejects within `timeoutMs`, and a connection that failed is not used again. */
 export interface Database {
   readonly timeoutMs: number;
+  /** One statement. Rejects with `journal_unavailable`. */
+  query(step: string, text: string, values?: unknown[]): Promise<Row[]>;
   /**
-   * One statement. Rejects with `journal_unavailable`. Those of one key take turns, so that no more than one connection of the process waits for
-   * a lock that they all need.
+   * Statements that happen together or not at all, each seeing what others committed before it. Those of one key take turns, so that no more
+   * than one connection of the process waits for a lock that they all need.
    */
-  query(step: string, text: string, values?: unknown[], key?: string): Promise<Row[]>;
-  /** Statements that happen together or not at all, each seeing what others committed before it. They take turns likewise. */
   transaction<T>(step: string, key: string, work: (query: Query) => Promise<T>): Promise<T>;
   /** A connection to keep. Whoever takes it gives it back. */
   checkOut(signal: AbortSignal): Promise<PostgresClient>;
@@ -76,7 +76,7 @@ export function createDatabase(open: () => Promise<OpenPool>, timeoutMs: number)
 
   return {
     timeoutMs,
-    query: (step, text, values, key) => use(step, (query) => query(text, values), key),
+    query: (step, text, values) => use(step, (query) => query(text, values)),
     transaction: (step, key, work) =>
       use(
         step,
@@ -118,7 +118,7 @@ export function guarded(database: Database, gate: Gate, ready: () => Promise<voi
     });
   return {
     ...database,
-    query: (step, text, values, key) => pass(step, () => database.query(step, text, values, key)),
+    query: (step, text, values) => pass(step, () => database.query(step, text, values)),
     transaction: (step, key, work) => pass(step, () => database.transaction(step, key, work)),
     async checkOut(signal) {
       await ready();

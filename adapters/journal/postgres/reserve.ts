@@ -45,8 +45,11 @@ export function reserveFunction(tables: Tables): string {
     $reserve$;`;
 }
 
-/** Calls it. */
-export function reserveCall({ schema }: Tables): string {
-  const parameters = Array.from({ length: COUNT }, (_, index) => `$${index + 1}`);
-  return `select taken, n, used from "${schema}".reserve(${parameters.join(', ')})`;
+/** Calls it for several attempts, one after the other; one row each, in order. What one reserves counts for the next. */
+export function reserveCall({ schema }: Tables, times: number): string {
+  const call = (first: number) => {
+    const parameters = Array.from({ length: COUNT }, (_, index) => `$${first + index + 1}`);
+    return `select taken, n, used from "${schema}".reserve(${parameters.join(', ')})`;
+  };
+  return Array.from({ length: times }, (_, time) => call(time * COUNT)).join(' union all ');
 }
