@@ -33,7 +33,7 @@ async function twoNodes(timeoutMs = 5_000) {
 }
 
 it('a node that hangs is waited for once, not by each call, until its rest is over', async () => {
-  const { asked, pass, reply } = await twoNodes(400);
+  const { asked, pass, reply } = await twoNodes(4_000);
   expect(await asked()).toEqual({ first: 1, second: 1 });
   expect(await asked(10)).toEqual({ first: 0, second: 10 });
   pass(5_000);
