@@ -218,7 +218,9 @@ describe('reservations that are made together', () => {
     const journal = postgresJournal({ connectionString: address });
     const first = attemptOf();
     await journal.reserve(first, []);
-    const attempts = Array.from({ length: 70 }, (_, index) => (index === 5 || index === 15 ? first : attemptOf({ idempotencyKey: `${index % 35}` })));
+    const attempts = Array.from({ length: 70 }, (_, index) =>
+      index === 5 || index === 15 ? first : attemptOf({ idempotencyKey: `${index % 35}` }),
+    );
     const cap = dayCap(260_000n);
     const results = await Promise.allSettled(attempts.map((attempt) => journal.reserve(attempt, [cap])));
     const failed = results.filter(({ status }) => status === 'rejected');
