@@ -27,9 +27,9 @@ interface Search {
 }
 
 /**
- * Asks the chain once. Our own signature among a landed transaction's is the proof that it settled. That it never can takes one node
- * that has all of it: a finalized block height above the payment's last, a history that is as old as the payment and as young as
- * that height, and each transaction of the account in between known to be another.
+ * Asks the chain once. Our own signature among a landed transaction's is the proof that it settled. That it never can takes two nodes,
+ * where there are two, that have all of it: a finalized block height above the payment's last, a history that is as old as the payment and
+ * as young as that height, and each transaction of the account in between known to be another.
  *
  * @param claim - The transaction that the seller says it is: looked at first, believed only with our signature in it.
  * @param seen - Transactions that were looked at before and are others; grows.
@@ -44,10 +44,13 @@ export async function findPayment(
   const search = { payment, claim, seen, signal };
   const failures: unknown[] = [];
   const nodes = rpc.alone();
+  // One may have a gap that it does not know of; where there are two, neither is believed alone.
+  let never = 0;
   for (const node of nodes) {
     try {
       const verdict = await askNode(node, search);
-      if (verdict.state !== 'open') return verdict;
+      if (verdict.state === 'settled') return verdict;
+      if (verdict.state === 'unsettled' && (never += 1) >= Math.min(2, nodes.length)) return verdict;
     } catch (error) {
       if (signal.aborted) throw error;
       failures.push(error);
@@ -90,7 +93,8 @@ async function look(rpc: Rpc, search: Search, minContextSlot: number): Promise<F
       if (signal.aborted) throw signal.reason;
       const verdict = judge(transaction, payment.payerSignature, info.signature);
       if (verdict !== undefined) return { verdict };
-      if (transaction !== null) seen.add(info.signature);
+      // What is no answer to the question would hide the payment from every other node too.
+      if (transaction === 'newer' || transaction?.signatures[0] === info.signature) seen.add(info.signature);
       else if ((unreadable += 1) >= MAX_UNREADABLE) return { verdict: OPEN };
     }
     const last = page[page.length - 1];

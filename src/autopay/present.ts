@@ -1,6 +1,6 @@
 import { SettlementError, type ErrorInit, type Moved } from '../errors.js';
 import type { Emit } from '../events.js';
-import { startDeadline, throwIfAborted } from '../deadline.js';
+import { startDeadline, throwIfAborted, untilAborted } from '../deadline.js';
 import { attachReceipt, type Receipt } from '../receipt.js';
 import type { Call } from '../request.js';
 import { peekBody } from '../x402/read.js';
@@ -108,7 +108,8 @@ async function show(core: Core, open: Open, showing: Showing, signal: AbortSigna
 
 async function send(open: Open, { call, url, moved, emit }: Showing, signal: AbortSignal): Promise<Response> {
   try {
-    return await call.sendPaid(url, open.attempt.payment.header, signal);
+    // A fetch of the caller's may not listen to its signal.
+    return await untilAborted(call.sendPaid(url, open.attempt.payment.header, signal), signal);
   } catch (cause) {
     const bounds = boundsOf(open);
     emit('payment.uncertain', { ...bounds, code: 'payment_uncertain' });

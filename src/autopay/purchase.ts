@@ -207,7 +207,8 @@ export async function prepare(
   } catch (error) {
     // What could not be written now is freed by who takes up the journal next; the reason of the failure says more.
     await core.ledger.release(facts.source, id).catch(() => undefined);
-    if (reservation) await giveUp(core, attempt, moved, error).catch(() => undefined);
+    // One whose answer was lost may be there.
+    if (reservation || isExactChangeError(error, 'journal_unavailable')) await giveUp(core, attempt, moved, error).catch(() => undefined);
     await core.claims.drop(id).catch(() => undefined);
     throw error;
   }

@@ -105,7 +105,7 @@ export async function runWrap(core: Core, amount: bigint, task: Watched): Promis
     core,
     [WSOL_MINT],
     task,
-    () => signWrap(depsOf(core), { amount, reserved: () => reservedFor(core, WSOL_MINT, WSOL_MINT), signal: task.signal }),
+    () => signWrap(depsOf(core, task.signal), { amount, reserved: () => reservedFor(core, WSOL_MINT, WSOL_MINT), signal: task.signal }),
     record,
   );
 }
@@ -126,7 +126,7 @@ function swapOnce(core: Core, task: SwapTask, quote: SwapQuote): Promise<Swapped
     outAmount: BigInt(quote.outAmount),
     provider: quote.provider,
   };
-  return exclusively(core, [quote.inputMint, quote.outputMint], task, () => signSwap(depsOf(core), order), record);
+  return exclusively(core, [quote.inputMint, quote.outputMint], task, () => signSwap(depsOf(core, task.signal), order), record);
 }
 
 /**
@@ -261,9 +261,9 @@ function decodeTransactionText(text: string): Uint8Array {
   }
 }
 
-function depsOf(core: Core): SwapDeps {
+function depsOf(core: Core, signal: AbortSignal | undefined): SwapDeps {
   const { runtime, network, policy } = core.config;
-  const signer = patientSigner(core);
+  const signer = patientSigner(core, signal);
   const limits = { maxPriorityFeeLamports: priorityFeeLimit(policy.maxFeeLamports), maxRentLamports: policy.maxRentLamports };
   return { rpc: core.rpc, signer, runtime, blockhashes: core.blockhashes, network, limits };
 }

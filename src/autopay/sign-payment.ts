@@ -95,7 +95,7 @@ export async function signPayment(core: Core, choice: Choice, url: string, signa
   const { signer, runtime } = core.config;
   const { offer, facts } = choice;
   const { message, memo, blockhash, lastValidBlockHeight, slot } = await composePayment(core, choice, signal);
-  const signature = await untilAborted(askSigner(core, message, offer, url), signal);
+  const signature = await untilAborted(askSigner(core, message, offer, url, signal), signal);
   const transaction = assembleTransaction(message, new Map([[signer.address, signature]]));
   return {
     header: headerOf(choice, transaction, createPaymentId(runtime.randomBytes(PAYMENT_ID_BYTES))),
@@ -109,13 +109,19 @@ export async function signPayment(core: Core, choice: Choice, url: string, signa
   };
 }
 
-async function askSigner(core: Core, message: Uint8Array, offer: Choice['offer'], url: string): Promise<Uint8Array> {
+async function askSigner(
+  core: Core,
+  message: Uint8Array,
+  offer: Choice['offer'],
+  url: string,
+  signal: AbortSignal | undefined,
+): Promise<Uint8Array> {
   const { signer, network } = core.config;
   const { mint, payTo } = offer;
   let signature: Uint8Array | undefined;
   try {
     const intent = { kind: 'payment', network, mint, amount: offer.amount.toString(), payTo, url } as const;
-    signature = await patientSigner(core).signMessage(message.slice(), intent);
+    signature = await patientSigner(core, signal).signMessage(message.slice(), intent);
   } catch (cause) {
     throw new TransactionError(
       'signing_failed',
