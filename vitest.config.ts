@@ -3,13 +3,15 @@ import { defineConfig } from 'vitest/config';
 
 const source = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
+/** Tests import the package by its name, and get its source. */
+export const alias = [
+  { find: /^exact-change\/sandbox$/, replacement: source('./adapters/sandbox/index.ts') },
+  { find: /^exact-change\/journal\/(file|postgres)$/, replacement: source('./adapters/journal/$1.ts') },
+  { find: /^exact-change$/, replacement: source('./src/index.ts') },
+];
+
 export default defineConfig({
-  resolve: {
-    alias: [
-      { find: /^exact-change\/sandbox$/, replacement: source('./adapters/sandbox/index.ts') },
-      { find: /^exact-change$/, replacement: source('./src/index.ts') },
-    ],
-  },
+  resolve: { alias },
   test: {
     // Processes, not threads: LiteSVM is native code that ends its process when it panics.
     pool: 'forks',
