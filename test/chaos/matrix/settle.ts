@@ -36,7 +36,7 @@ export async function settle(world: World): Promise<void> {
   await world.heal();
   const all: Books[] = [];
   for (const buyer of world.buyers) {
-    const client = buyer.again();
+    const client = buyer.sound();
     await decideAll(sandbox, buyer, client);
     await buyOnceMore(sandbox, client);
     await decideAll(sandbox, buyer, client);

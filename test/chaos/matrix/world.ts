@@ -26,6 +26,8 @@ export interface Buyer extends Payer {
   readonly options: ClientOptions;
   /** What it was given, in base units. */
   readonly given: Balances;
+  /** Another client of the wallet and its journal, with peers and a signer that work. */
+  sound(): Client;
 }
 
 export type Outcome = { readonly response: Response } | { readonly error: unknown };
@@ -107,7 +109,10 @@ async function openWorld(sandbox: Sandbox, onClose: (work: () => Promise<void>) 
       const journal = change.journal ?? memoryJournal();
       const options = { autoSwap: true, timeouts: TIMEOUTS, ...change, journal };
       const payer = await payerOn(sandbox, funds, options);
-      const buyer = Object.assign(payer, { journal, options, given: await balancesOf(sandbox, payer.address) });
+      const { policy, swapFrom } = options;
+      const sane = { autoSwap: true, journal, timeouts: TIMEOUTS, policy, swapFrom };
+      const given = await balancesOf(sandbox, payer.address);
+      const buyer = Object.assign(payer, { journal, options, given, sound: () => payer.again(sane) });
       buyers.push(buyer);
       return buyer;
     },
