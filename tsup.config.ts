@@ -47,7 +47,12 @@ async function licenseOf(name: string): Promise<string> {
 }
 
 export default defineConfig({
-  entry: { 'src/index': 'src/index.ts', 'adapters/sandbox/index': 'adapters/sandbox/index.ts' },
+  entry: {
+    'src/index': 'src/index.ts',
+    'adapters/journal/file': 'adapters/journal/file.ts',
+    'adapters/journal/postgres': 'adapters/journal/postgres.ts',
+    'adapters/sandbox/index': 'adapters/sandbox/index.ts',
+  },
   format: ['esm', 'cjs'],
   target: 'es2021',
   // One chunk graph per format: the entries share one copy of every module, and what is imported dynamically stays out of the first load.

@@ -65,7 +65,7 @@ export async function autoPayStep(
 async function plan(core: Core, terms: PaymentRequired, signal: AbortSignal | undefined): Promise<PaymentResult> {
   let choice: Choice;
   try {
-    choice = await choose(core, terms, { signal, quote: true });
+    choice = await choose(core, terms, { host: terms.url === undefined ? '' : new URL(terms.url).host, signal, quote: true });
   } catch (error) {
     if (!isExactChangeError(error, 'insufficient_funds')) throw error;
     return { state: 'insufficient_funds', offer: firstOffer(terms, core.config.network, core.config.signer.address), funds: error.details };

@@ -1,11 +1,11 @@
 import { parseOptions, type ClientOptions, type Config } from './config.js';
 import type { ComposeTransport } from './autopay/core.js';
 import type { Engine, PayOptions, Payment, SwapResult } from './autopay/engine.js';
-import type { Plan } from './autopay/plan.js';
 import { ConfigError } from './errors.js';
 import { createEvents, type EventName, type Listener } from './events.js';
 import type { CapUse } from './policy/caps.js';
-import type { Receipt } from './receipt.js';
+import type { Plan } from './policy/plan.js';
+import type { Receipt, ReceiptFilter } from './receipt.js';
 import { captureCall } from './request.js';
 import type { Runtime } from './runtime.js';
 import type { SwapQuote, SwapRequest } from './swap/types.js';
@@ -17,11 +17,11 @@ import type { PaymentRequired } from './x402/types.js';
 export interface PayingRequestInit extends RequestInit {
   /** The same value for every retry of the same purchase, a new one for a new purchase. Also read from an `Idempotency-Key` header. */
   readonly idempotencyKey?: string;
-}
-
-/** Which receipts to list. */
-export interface ReceiptFilter {
-  readonly state?: Receipt['state'];
+  /**
+   * On your word the request may reach the seller twice: after a lost answer the next equal call presents the same payment again instead of
+   * reporting its state. GET and HEAD always may, and so does any request whose seller gave the payment an id.
+   */
+  readonly repeatable?: boolean;
 }
 
 /** A wallet that pays for calls. */
@@ -58,7 +58,7 @@ export interface Client {
   receipts(filter?: ReceiptFilter): AsyncIterable<Receipt>;
   /** Lets the chain decide what an earlier run left open; returns the receipts of what is decided now. */
   resume(): Promise<Receipt[]>;
-  /** What is spent of each rolling cap. */
+  /** What is spent of each cap. */
   spent(): Promise<CapUse[]>;
   /** Listens to one kind of event, or to all (`'*'`). Returns the way to stop. */
   on<N extends EventName>(event: N | '*', listener: Listener<N>): () => void;
@@ -124,7 +124,7 @@ async function payingFetch(
     if (terms === undefined) return unpaid;
     // An empty key would be one key for every call.
     const idempotencyKey = init?.idempotencyKey || call.headers.get('idempotency-key') || undefined;
-    const paid = await (await engine()).purchase(call, unpaid, terms, idempotencyKey);
+    const paid = await (await engine()).purchase(call, unpaid, terms, { idempotencyKey, repeatable: init?.repeatable });
     // The paid request went straight to where the call had been redirected, so the answer to it cannot know.
     if (unpaid.redirected) Object.defineProperty(paid, 'redirected', { value: true });
     return paid;

@@ -21,8 +21,10 @@ export interface Timeouts {
   readonly terms?: number;
   /** The paid request, in which a facilitator settles; default 120000. */
   readonly payment?: number;
-  /** One answer of the signer, who may be a person; default 120000. */
+  /** One answer of the signer, or of `policy.approve`, who may be a person; default 120000. */
   readonly signer?: number;
+  /** One call of the journal; default 10000. */
+  readonly journal?: number;
 }
 
 /** Options of `createClient`. Wrong ones throw `ConfigError` at construction. */
@@ -267,7 +269,7 @@ function parseMs(option: string, value: unknown): number {
 
 function parseTimeouts(timeouts: Timeouts): Required<Timeouts> {
   if (!isRecord(timeouts)) throw refuse('timeouts', 'must be an object.');
-  const unknown = Object.keys(timeouts).find((name) => !['rpc', 'jupiter', 'terms', 'payment', 'signer'].includes(name));
+  const unknown = Object.keys(timeouts).find((name) => !['rpc', 'jupiter', 'terms', 'payment', 'signer', 'journal'].includes(name));
   if (unknown !== undefined) throw refuse(`timeouts.${unknown}`, 'is not known. Check its spelling.');
   return {
     rpc: parseMs('timeouts.rpc', timeouts.rpc ?? 10_000),
@@ -275,6 +277,7 @@ function parseTimeouts(timeouts: Timeouts): Required<Timeouts> {
     terms: parseMs('timeouts.terms', timeouts.terms ?? 10_000),
     payment: parseMs('timeouts.payment', timeouts.payment ?? 120_000),
     signer: parseMs('timeouts.signer', timeouts.signer ?? 120_000),
+    journal: parseMs('timeouts.journal', timeouts.journal ?? 10_000),
   };
 }
 

@@ -54,6 +54,10 @@ export interface ErrorDetails {
   amount_over_limit: { readonly cap: string; readonly limit: string; readonly amount: string; readonly unit: string };
   budget_exhausted: { readonly cap: string; readonly limit: string; readonly used: string; readonly amount: string; readonly unit: string };
   price_unknown: { readonly mint: string };
+  /** `list`: the rule that refuses, such as `deny.hosts`; `value`: what it refuses. */
+  not_allowed: { readonly list: string; readonly value: string };
+  /** `refused`: the hook said no, failed, or did not answer in time. `changed`: what would be signed is no longer what was approved. */
+  approval_refused: { readonly reason: 'refused' | 'changed' };
   fees_over_limit: { readonly lamports: string; readonly limitLamports: string };
   // FundsError: the wallet or the payee cannot take part
   insufficient_funds: { readonly mint: string; readonly required: string; readonly available: string };
@@ -85,6 +89,10 @@ export interface ErrorDetails {
   already_spent: { readonly payerSignature: string; readonly signature?: string };
   // TransportError: somebody did not answer properly
   journal_unavailable: { readonly step: string };
+  /** Another process, `pid`, has the journal at `path`. */
+  journal_locked: { readonly path: string; readonly pid: number };
+  /** `offset`: bytes from the start of the file. */
+  journal_damaged: { readonly path: string; readonly offset: number };
   rpc_unavailable: { readonly method: string };
   rpc_wrong_network: { readonly expected: string; readonly actual: string };
   jupiter_unavailable: { readonly status: number };
@@ -115,6 +123,8 @@ const CODES = {
   amount_over_limit: ['Policy', 'never'],
   budget_exhausted: ['Policy', 'fresh'],
   price_unknown: ['Policy', 'never'],
+  not_allowed: ['Policy', 'never'],
+  approval_refused: ['Policy', 'never'],
   fees_over_limit: ['Policy', 'fresh'],
   insufficient_funds: ['Funds', 'never'],
   insufficient_sol: ['Funds', 'never'],
@@ -139,6 +149,8 @@ const CODES = {
   payment_in_progress: ['Settlement', 'same'],
   already_spent: ['Settlement', 'never'],
   journal_unavailable: ['Transport', 'fresh'],
+  journal_locked: ['Transport', 'never'],
+  journal_damaged: ['Transport', 'never'],
   rpc_unavailable: ['Transport', 'fresh'],
   rpc_wrong_network: ['Transport', 'never'],
   jupiter_unavailable: ['Transport', 'fresh'],

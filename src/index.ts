@@ -34,7 +34,7 @@ export class HTTPInterceptor extends Interceptor {
 }
 
 export { local } from '../adapters/local.js';
-export { receiptOf, type Receipt } from './receipt.js';
+export { receiptOf, type Receipt, type ReceiptFilter } from './receipt.js';
 export { memoryJournal } from './journal/memory.js';
 export { parsePaymentRequired, type PaymentRequiredParts } from './x402/parse.js';
 export { formatUiAmount, parseAmount, parseUiAmount } from './amount.js';
@@ -59,14 +59,31 @@ export {
   type OfferRefusal,
   type Retry,
 } from './errors.js';
-export type { Client, PayingRequestInit, ReceiptFilter } from './client.js';
+export type { Client, PayingRequestInit } from './client.js';
 export type { ClientOptions, LocalOptions, Timeouts } from './config.js';
 export type { InterceptorOptions } from './interceptor.js';
 export type { Payment, PayOptions, SwapResult } from './autopay/engine.js';
-export type { Plan } from './autopay/plan.js';
 export type { ClientEvent, EventDetails, EventName, Listener } from './events.js';
-export type { Attempt, AttemptState, CapBlock, Journal, KeyTaken, Owner, SignedPayment, SignedSwap } from './journal/types.js';
-export type { Cap, CapUse } from './policy/caps.js';
+export type { Known } from './journal/book.js';
+export type { Ledger } from './journal/ledger.js';
+export type { Locks } from './journal/locks.js';
+export type { AttemptState } from './journal/states.js';
+export type {
+  Attempt,
+  AttemptFilter,
+  CapBlock,
+  Claims,
+  Coordination,
+  Journal,
+  KeyTaken,
+  Owner,
+  SignedPayment,
+  SignedSwap,
+} from './journal/types.js';
+export type { Cap, CapUse, Spend } from './policy/caps.js';
+export type { LimitOptions } from './policy/limits.js';
+export type { ListOptions } from './policy/lists.js';
+export type { Plan } from './policy/plan.js';
 export type { PolicyOptions } from './policy/policy.js';
 export type { Signer, SigningIntent } from './solana/signer.js';
 export type { AccountMeta, Address, Instruction } from './solana/types.js';

@@ -41,6 +41,33 @@ export interface Receipt {
   readonly timings: Readonly<Record<string, number>>;
 }
 
+/** Which receipts to list; all that is given must hold. */
+export interface ReceiptFilter {
+  readonly state?: Receipt['state'];
+  /** As in a URL: with its port where that is not the scheme's own. */
+  readonly host?: string;
+  readonly payTo?: string;
+  /** The address of the mint that was paid in. */
+  readonly mint?: string;
+  /** From then on; milliseconds since the epoch. */
+  readonly since?: number;
+  /** Before then; milliseconds since the epoch. */
+  readonly until?: number;
+}
+
+/** @internal Whether a receipt is one that a filter asks for. */
+export function fits(receipt: Receipt, { state, host, payTo, mint, since, until }: ReceiptFilter): boolean {
+  if (since !== undefined && receipt.at < since) return false;
+  if (until !== undefined && receipt.at >= until) return false;
+  if (host !== undefined && new URL(receipt.url).host !== host) return false;
+  const wanted: readonly (readonly [string | undefined, string])[] = [
+    [state, receipt.state],
+    [payTo, receipt.payment.payTo],
+    [mint, receipt.payment.mint],
+  ];
+  return wanted.every(([want, is]) => want === undefined || want === is);
+}
+
 const RECEIPTS: unique symbol = Symbol.for('exact-change.receipts');
 
 interface Shelf {

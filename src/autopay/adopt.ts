@@ -4,8 +4,7 @@ import type { Emit } from '../events.js';
 import type { Call } from '../request.js';
 import type { Core } from './core.js';
 import { decide, openOf, type Open } from './follow.js';
-import { unwritten } from './journal-error.js';
-import { present } from './present.js';
+import { mayRepeat, present } from './present.js';
 import { ownerOf } from './owner.js';
 
 // A blockhash lasts for a minute or two; after a day only history is left to be asked about.
@@ -14,6 +13,8 @@ const FORGOTTEN_MS = 24 * 60 * 60_000;
 interface Repeat {
   readonly fingerprint: string;
   readonly idempotencyKey: string | undefined;
+  /** On the caller's word the request may reach the seller twice. */
+  readonly repeatable: boolean;
   readonly call: Call;
   readonly emit: Emit;
   readonly startedAt: number;
@@ -21,16 +22,16 @@ interface Repeat {
 
 /**
  * Looks for earlier attempts at the same request whose answer did not reach its caller, before any terms are looked at, and lets the chain
- * decide them first: `already_spent`, the same payment presented again (GET and HEAD), or undefined where the way is free for a new one.
+ * decide them first: the same payment presented again where the request may be repeated, `payment_uncertain`, `already_spent`, or undefined
+ * where the way is free for a new one.
  */
 export async function adopt(core: Core, repeat: Repeat): Promise<Response | undefined> {
-  const { call, emit, startedAt } = repeat;
+  const { call, emit } = repeat;
   const all = (await findEarlier(core, repeat)).map((earlier) => openOf(core, earlier));
   for (const open of all) if (open.attempt.state === 'signed') await ask(core, open, emit, call.signal);
   const undecidedOne = all.find(({ attempt }) => attempt.state === 'signed');
   if (undecidedOne !== undefined) {
-    // To the address that asked for it, wherever this call was led.
-    if (isRepeatable(call)) return present(core, call, undecidedOne.attempt.url, undecidedOne, [], emit, startedAt);
+    if (mayRepeat(undecidedOne, repeat)) return presentAgain(core, undecidedOne, repeat);
     throw undecided(undecidedOne);
   }
   const settled = all.filter(({ attempt }) => attempt.state === 'settled');
@@ -38,25 +39,34 @@ export async function adopt(core: Core, repeat: Repeat): Promise<Response | unde
   if (latest === undefined) return undefined;
   // All at once, or each of them would keep the way closed for a window of its own.
   await Promise.all(settled.map((open) => markTold(core, open)));
+  // What is settled is refused by whoever does not know the payment again, so only who does is asked.
+  const known = settled.find(({ attempt }) => attempt.payment.hasPaymentId === true || repeat.repeatable);
+  if (known !== undefined) return presentAgain(core, known, repeat);
   throw spent(latest.attempt);
 }
 
-function isRepeatable({ method }: Call): boolean {
-  return method === 'GET' || method === 'HEAD';
+/** To the address that asked for it, wherever this call was led. */
+async function presentAgain(core: Core, open: Open, { call, repeatable, emit, startedAt }: Repeat): Promise<Response> {
+  await core.claims.take(open.attempt.id).catch((cause: unknown) => {
+    throw undecided(open, cause);
+  });
+  const shown = await present(core, open, { call, url: open.attempt.url, repeatable, moved: [], emit, startedAt });
+  if ('response' in shown) return shown.response;
+  throw open.attempt.state === 'settled' ? spent(open.attempt, shown.rejected.response) : shown.rejected;
 }
 
 async function findEarlier(core: Core, { fingerprint, idempotencyKey }: Repeat): Promise<Open['attempt'][]> {
   const { runtime, retryWindow } = core.config;
   const found: Open['attempt'][] = [];
-  const similar = await core.journal.similar(ownerOf(core), fingerprint, idempotencyKey).catch((cause: unknown) => {
-    throw unwritten('similar', cause);
-  });
+  const similar = await core.journal.similar(ownerOf(core), fingerprint, idempotencyKey);
+  const live = similar.length === 0 ? new Set<string>() : await core.claims.live(similar.map(({ id }) => id));
   for (const attempt of similar) {
     const { payment, receipt, state, toldAt, delivered, at } = attempt;
     if (idempotencyKey !== undefined && attempt.fingerprint !== fingerprint) throw mismatch();
     if (payment === undefined || receipt === undefined || state === 'unsettled') continue;
+    if (idempotencyKey !== undefined && live.has(attempt.id)) throw inProgress({ payerSignature: payment.payerSignature });
     // Parallel calls without a key are separate purchases, and so are later ones once the answer arrived, or was told to be lost.
-    const lost = !delivered && !core.wallet.active.has(attempt.id);
+    const lost = !delivered && !live.has(attempt.id);
     const untold = toldAt === undefined || runtime.now() - toldAt <= retryWindow;
     // Nobody can tell any more, where no node remembers it, and nothing of it can still land.
     const forgotten = state === 'signed' && runtime.now() - at > FORGOTTEN_MS;
@@ -86,7 +96,7 @@ async function markTold(core: Core, open: Open): Promise<void> {
   await core.journal.put(open.attempt).catch(() => undefined);
 }
 
-function spent({ payment, receipt, mint, amount }: Open['attempt']): SettlementError {
+function spent({ payment, receipt, mint, amount }: Open['attempt'], response?: Response): SettlementError {
   const { payerSignature } = payment;
   const { signature } = receipt.payment;
   const { swap } = receipt;
@@ -95,7 +105,12 @@ function spent({ payment, receipt, mint, amount }: Open['attempt']): SettlementE
   return new SettlementError(
     'already_spent',
     'This purchase is paid already. Ask the seller for its answer with the signature, or buy again by giving a new idempotencyKey.',
-    { details: { payerSignature, ...(signature === undefined ? {} : { signature }) }, funds: 'spent', moved: [...swapped, ...paid] },
+    {
+      details: { payerSignature, ...(signature === undefined ? {} : { signature }) },
+      funds: 'spent',
+      moved: [...swapped, ...paid],
+      ...(response === undefined ? {} : { response }),
+    },
   );
 }
 

@@ -1,9 +1,11 @@
 import { isExactChangeError, ProtocolError, type ExactChangeError, type OfferRefusal } from '../errors.js';
 import { checkPayment } from '../policy/caps.js';
+import { checkOffer, checkPlace } from '../policy/lists.js';
 import { readOffers, type OfferReading } from '../x402/offers.js';
 import type { Offer, PaymentRequired } from '../x402/types.js';
 import type { Core } from './core.js';
 import { broughtBy, findFunding, shortOf, type Funding } from './funding.js';
+import { spendOf } from './plan.js';
 import { survey, type Facts } from './survey.js';
 import { valueOf } from './value.js';
 
@@ -29,18 +31,25 @@ interface Priced {
 // Quotes are scarce: of several offers that all need a swap, so many are compared.
 const MAX_COMPARED = 3;
 
+/** How to choose. */
+export interface ChooseOptions {
+  /** Of the place that asks. */
+  readonly host: string;
+  readonly signal: AbortSignal | undefined;
+  /** Find the swap even where there is nothing to compare it with. */
+  readonly quote: boolean;
+  /** Refuses offers for a reason of the call's own. */
+  readonly refuse?: (offer: Offer, microUsd: bigint | undefined) => ExactChangeError | undefined;
+}
+
 /**
  * Chooses among `accepts`: allowed, payable without a swap, then cheapest including the swap, then the seller's order.
  * Throws where nothing is payable, with every entry's reason.
- *
- * @param quote - Find the swap even where there is nothing to compare it with.
  */
-export async function choose(
-  core: Core,
-  terms: PaymentRequired,
-  options: { signal: AbortSignal | undefined; quote: boolean },
-): Promise<Choice> {
-  const { network, signer } = core.config;
+export async function choose(core: Core, terms: PaymentRequired, options: ChooseOptions): Promise<Choice> {
+  const { network, signer, policy } = core.config;
+  const misplaced = checkPlace(policy, options.host);
+  if (misplaced !== undefined) throw misplaced;
   let envelope = terms;
   let readings = readOffers(terms, network, signer.address);
   if (terms.fallback !== undefined && !readings.some((one) => one.ok)) {
@@ -57,12 +66,14 @@ export async function choose(
     refused: refusals(refused, untrusted),
   });
 
+  const welcome: Offer[] = [];
+  for (const { offer } of readings.filter(isOk)) {
+    const refusal = checkOffer(policy, offer);
+    if (refusal === undefined) welcome.push(offer);
+    else refused.set(offer.index, refusal);
+  }
   const priced: Priced[] = [];
-  for (const one of await survey(
-    core,
-    readings.filter(isOk).map(({ offer }) => offer),
-    options.signal,
-  )) {
+  for (const one of await survey(core, welcome, options.signal)) {
     if ('error' in one) refused.set(one.offer.index, one.error);
     else priced.push({ offer: one.offer, facts: one.facts, microUsd: undefined });
   }
@@ -76,7 +87,8 @@ export async function choose(
       if (microUsd.name === 'TransportError') unpriced ??= microUsd;
       return undefined;
     }
-    const refusal = checkPayment(core.config.policy, mint, amount, microUsd);
+    const spend = spendOf({ offer: one.offer, microUsd }, options.host);
+    const refusal = checkPayment(policy, spend) ?? options.refuse?.(one.offer, microUsd);
     if (refusal !== undefined) refused.set(one.offer.index, refusal);
     return refusal === undefined ? { ...one, microUsd } : undefined;
   };

@@ -1,7 +1,7 @@
 import type { Config } from '../config.js';
 import type { Events } from '../events.js';
 import { walletOf, type Wallet } from '../journal/registry.js';
-import type { Journal } from '../journal/types.js';
+import type { Coordination, Journal } from '../journal/types.js';
 import { createBlockhashSource } from '../solana/blockhash.js';
 import { connectRpc } from '../solana/connection.js';
 import { wrongNetwork } from '../solana/fault.js';
@@ -9,12 +9,13 @@ import { networkOf } from '../solana/genesis.js';
 import type { Rpc } from '../solana/rpc.js';
 import type { Lifetime } from '../solana/types.js';
 import type { Transport } from '../transport.js';
+import { guardCoordination, guardJournal } from './guard-journal.js';
 
 // Half of a slow slot: fresh enough to last, old enough to serve calls that come together.
 const BLOCKHASH_MAX_AGE_MS = 2_000;
 
 /** What every step of the flow works with. */
-export interface Core {
+export interface Core extends Coordination {
   readonly config: Config;
   readonly events: Events;
   readonly rpc: Rpc;
@@ -56,15 +57,17 @@ export function coreOver(
   wallet: Wallet,
   prices: Pick<Transport, 'quote'> = transport,
 ): Core {
-  const { network, runtime } = config;
+  const { network, runtime, journal, timeouts } = config;
+  const shared = journal?.coordination?.({ wallet: config.signer.address, network });
   return {
+    ...(shared === undefined ? wallet.coordination : guardCoordination(shared, timeouts.journal)),
     config,
     events,
     rpc,
     transport,
     prices,
     wallet,
-    journal: config.journal ?? wallet.journal,
+    journal: journal === undefined ? wallet.journal : guardJournal(journal, timeouts.journal),
     blockhashes: createBlockhashSource(rpc, runtime, BLOCKHASH_MAX_AGE_MS),
     ready: askOnce(() => checkNetwork(rpc, network)),
     closing: new AbortController(),

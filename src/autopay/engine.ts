@@ -2,9 +2,11 @@ import type { Config } from '../config.js';
 import { parseMint, parseSwapRequest } from '../config.js';
 import { amendError, ConfigError, isExactChangeError, ProtocolError, type Moved } from '../errors.js';
 import type { Events } from '../events.js';
-import { capUse, rollingCaps, type CapUse } from '../policy/caps.js';
+import type { Attempt } from '../journal/types.js';
+import { capsSeen, type CapUse } from '../policy/caps.js';
 import { pinnedMints } from '../network.js';
-import type { Receipt } from '../receipt.js';
+import type { Plan } from '../policy/plan.js';
+import { fits, type Receipt, type ReceiptFilter } from '../receipt.js';
 import type { Call } from '../request.js';
 import { checkFields } from '../swap/check-quote.js';
 import type { SwapQuote, SwapRequest } from '../swap/types.js';
@@ -17,9 +19,9 @@ import { createCore, type ComposeTransport, type Core } from './core.js';
 import { follow } from './follow.js';
 import { untilAborted } from '../deadline.js';
 import { ownerOf } from './owner.js';
-import { makePlan, type Plan } from './plan.js';
-import { checkOrigin, newId, prepare, purchase } from './purchase.js';
-import { resume } from './resume.js';
+import { makePlan, usesOf } from './plan.js';
+import { checkOrigin, newId, prepare, purchase, type PurchaseOptions } from './purchase.js';
+import { resume, takeUp } from './resume.js';
 import { runSwap } from './run-swap.js';
 import { readHoldings } from './holdings.js';
 
@@ -55,13 +57,13 @@ export interface SwapResult {
 
 /** The heavy half of a client, loaded when it is first needed. */
 export interface Engine {
-  purchase(call: Call, unpaid: Response, terms: PaymentRequired, idempotencyKey: string | undefined): Promise<Response>;
+  purchase(call: Call, unpaid: Response, terms: PaymentRequired, options: PurchaseOptions): Promise<Response>;
   plan(call: Call, unpaid: Response, terms: PaymentRequired | undefined): Promise<Plan>;
   pay(paymentRequired: PaymentRequired | Response, options: PayOptions): Promise<Payment>;
   swap(request: SwapRequest, signal: AbortSignal | undefined): Promise<SwapResult>;
   quote(request: SwapRequest, signal: AbortSignal | undefined): Promise<SwapQuote>;
   balance(mint: string | readonly string[] | undefined, signal: AbortSignal | undefined): Promise<TokenBalance[]>;
-  receipts(filter: { readonly state?: Receipt['state'] }): AsyncIterable<Receipt>;
+  receipts(filter: ReceiptFilter): AsyncIterable<Receipt>;
   resume(): Promise<Receipt[]>;
   spent(): Promise<CapUse[]>;
   warm(): Promise<void>;
@@ -72,7 +74,7 @@ export function createEngine(config: Config, events: Events, compose: ComposeTra
   const core = createCore(config, events, compose);
   const wallet = config.signer.address;
   return {
-    purchase: (call, unpaid, terms, idempotencyKey) => purchase(core, call, unpaid, terms, idempotencyKey),
+    purchase: (call, unpaid, terms, options) => purchase(core, call, unpaid, terms, options),
     plan: (call, unpaid, terms) => makePlan(core, call, unpaid, terms),
     pay: (paymentRequired, options) => pay(core, paymentRequired, options),
     async swap(request, signal) {
@@ -91,16 +93,20 @@ export function createEngine(config: Config, events: Events, compose: ComposeTra
         mint === undefined ? undefined : (typeof mint === 'string' ? [mint] : mint).map((one) => parseMint('mint', one, config.network));
       return core.transport.balance({ wallet, ...(mints === undefined ? {} : { mint: mints }) }, { signal });
     },
-    async *receipts({ state }) {
-      for await (const { receipt } of core.journal.attempts(ownerOf(core))) {
-        if (receipt !== undefined && (state === undefined || receipt.state === state)) yield receipt;
+    async *receipts(filter) {
+      const { since } = filter;
+      for await (const { receipt } of core.journal.attempts(ownerOf(core), since === undefined ? {} : { since })) {
+        if (receipt !== undefined && fits(receipt, filter)) yield receipt;
       }
     },
     resume: () => resume(core),
     async spent() {
-      const caps = rollingCaps(config.policy);
-      const used = await core.journal.used(ownerOf(core), caps, config.runtime.now());
-      return caps.map((cap, index) => capUse(cap, used[index] ?? 0n));
+      const spends: Attempt[] = [];
+      // Only a cap for each host or payee needs to know which there are.
+      if (config.policy.caps.some(({ host, payTo }) => host === '*' || payTo === '*')) {
+        for await (const attempt of core.journal.attempts(ownerOf(core))) spends.push(attempt);
+      }
+      return usesOf(core, capsSeen(config.policy, spends));
     },
     async warm() {
       await Promise.all([core.ready(), core.blockhashes.fresh(), readHoldings(core, pinnedMints(config.network), undefined)]);
@@ -131,11 +137,13 @@ async function pay(core: Core, given: PaymentRequired | Response, { url, signal 
   const moved: Moved[] = [];
   try {
     await untilAborted(core.ready(), signal);
-    const choice = await choose(core, terms, { signal, quote: false });
+    await takeUp(core);
+    const choice = await choose(core, terms, { host: new URL(at).host, signal, quote: false });
     // What the header is presented with is the caller's to know, so no other call adopts this payment.
     const place = { url: at, method: 'GET', fingerprint: id };
     const open = await prepare(core, { id, place, choice, signal, emit, moved, startedAt });
-    core.wallet.active.delete(id);
+    // Nobody presents it here: what comes of it is the chain's to say.
+    await core.claims.drop(id).catch(() => undefined);
     void follow(core, open, emit);
     return { header: open.attempt.payment.header, receipt: open.attempt.receipt };
   } catch (error) {

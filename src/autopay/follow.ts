@@ -1,20 +1,17 @@
 import type { Emit } from '../events.js';
-import type { Hold } from '../journal/ledger.js';
 import type { Wallet } from '../journal/registry.js';
 import type { Attempt } from '../journal/types.js';
 import type { Receipt } from '../receipt.js';
 import type { Core } from './core.js';
-import { unwritten } from './journal-error.js';
 import { claimOf, findPayment, type Verdict } from './find-payment.js';
 
 // The facilitator has waited for confirmation before the answer, so the first look mostly suffices.
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 10_000;
 
-/** An attempt that is signed, its receipt as it stands, and what it holds of the balance. */
+/** An attempt that is signed, and its receipt as it stands. */
 export interface Open {
   attempt: Attempt & { readonly payment: NonNullable<Attempt['payment']>; readonly receipt: Receipt };
-  readonly hold: Hold | undefined;
   /** Transactions that were looked at and are not this payment. */
   readonly seen: Set<string>;
 }
@@ -28,7 +25,7 @@ const followed = new WeakMap<Wallet, Map<string, Followed>>();
 
 /** The record of an attempt as somebody in this process follows it already, or a new one: two records of one attempt would undo each other. */
 export function openOf({ wallet }: Core, attempt: Open['attempt']): Open {
-  return followed.get(wallet)?.get(attempt.id)?.open ?? { attempt, hold: undefined, seen: new Set() };
+  return followed.get(wallet)?.get(attempt.id)?.open ?? { attempt, seen: new Set() };
 }
 
 /** Follows a signed payment in the background until the chain decides or the client closes. Never rejects. */
@@ -44,8 +41,8 @@ export async function follow(core: Core, open: Open, emit: Emit): Promise<void> 
   known.followers.delete(core);
   if (known.followers.size > 0) return;
   all.delete(id);
-  // Closed before the chain had decided: nobody is left to end it, and the tokens may go.
-  open.hold?.spend();
+  // Closed before the chain had decided: nobody is left here to end it, and the tokens may go.
+  await core.ledger.spend(open.attempt.payment.source, id).catch(() => undefined);
 }
 
 async function watch(core: Core, open: Open, emit: Emit): Promise<void> {
@@ -78,7 +75,8 @@ function isDecided({ attempt }: Open): boolean {
 }
 
 async function closeAttempt(core: Core, open: Open, verdict: Exclude<Verdict, { state: 'open' }>, emit: Emit): Promise<void> {
-  const { attempt, hold } = open;
+  const { attempt } = open;
+  const { source } = attempt.payment;
   const settled = verdict.state === 'settled';
   const receipt: Receipt = {
     ...attempt.receipt,
@@ -89,13 +87,15 @@ async function closeAttempt(core: Core, open: Open, verdict: Exclude<Verdict, { 
   await core.journal.put(open.attempt).catch((error: unknown) => {
     // What is not written down is not decided: it is asked again.
     open.attempt = attempt;
-    throw unwritten('outcome', error);
+    throw error;
   });
-  if (settled && hold !== undefined) hold.spend(verdict.slot);
-  else {
-    hold?.release();
-    // Nobody has counted it in this process; or it may have been taken off the known balance on the seller's word.
-    core.wallet.ledger.forget(attempt.payment.source);
-  }
+  await endHold(core, attempt.id, source, verdict).catch(() => undefined);
   emit(settled ? 'payment.settled' : 'payment.unsettled', { receipt });
+}
+
+async function endHold({ ledger }: Core, id: string, source: string, verdict: Exclude<Verdict, { state: 'open' }>): Promise<void> {
+  if (verdict.state === 'settled') return ledger.spend(source, id, verdict.slot);
+  await ledger.release(source, id);
+  // It may have been taken off the known balance already, when its client closed.
+  await ledger.forget(source);
 }

@@ -50,7 +50,7 @@ export async function findFunding(
   const missing = needed - facts.available;
   const holdings = await readHoldings(core, [], signal);
   if (mint === WSOL_MINT && core.config.swapFrom?.includes(WSOL_MINT) !== false && !except.has(WSOL_MINT)) {
-    const native = holdings.lamports - core.wallet.ledger.held(holdings.wallet) - KEEP_LAMPORTS;
+    const native = holdings.lamports - (await core.ledger.held(holdings.wallet)) - KEEP_LAMPORTS;
     // Wrapping needs no market: without a price there is no float.
     const float = maxAmount(missing, await floatOf(core, mint, facts.decimals, signal).catch(noneWithoutPrice));
     const wrap = native >= float ? float : missing;
@@ -60,7 +60,7 @@ export async function findFunding(
     outputMint: mint,
     keepLamports: KEEP_LAMPORTS,
     swapFrom: core.config.swapFrom,
-    reserved: reservedOf(core, holdings),
+    reserved: await reservedOf(core, holdings),
   }).filter((candidate) => !except.has(candidate.mint));
   if (candidates.length === 0) throw short(mint, needed, facts);
   const float = maxAmount(missing, await floatOf(core, mint, facts.decimals, signal));
@@ -186,11 +186,12 @@ function asReason(error: unknown): ExactChangeError {
   throw error;
 }
 
-function reservedOf(core: Core, { wallet, tokens }: Holdings): ReadonlyMap<Address, bigint> {
-  const { ledger } = core.wallet;
-  const reserved = new Map(tokens.map(({ address, account }) => [account.mint, ledger.held(address)]));
+async function reservedOf(core: Core, { wallet, tokens }: Holdings): Promise<ReadonlyMap<Address, bigint>> {
+  const { ledger } = core;
+  const reserved = new Map<Address, bigint>();
+  for (const { address, account } of tokens) reserved.set(account.mint, await ledger.held(address));
   const wrapped = associatedTokenAddress(wallet, WSOL_MINT, pinnedMint(core.config.network, WSOL_MINT)?.tokenProgram ?? '');
-  return reserved.set(WSOL_MINT, ledger.held(wallet) + ledger.held(wrapped));
+  return reserved.set(WSOL_MINT, (await ledger.held(wallet)) + (await ledger.held(wrapped)));
 }
 
 function short(mint: Address, needed: bigint, { available }: Facts): FundsError {

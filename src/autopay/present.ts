@@ -1,108 +1,187 @@
-import { SettlementError, type Moved } from '../errors.js';
+import { SettlementError, type ErrorInit, type Moved } from '../errors.js';
 import type { Emit } from '../events.js';
-import { startDeadline } from '../deadline.js';
+import { startDeadline, throwIfAborted } from '../deadline.js';
 import { attachReceipt, type Receipt } from '../receipt.js';
 import type { Call } from '../request.js';
 import { peekBody } from '../x402/read.js';
 import { readSettlement, rejectionReason } from '../x402/settlement.js';
 import type { Core } from './core.js';
-import { follow, type Open } from './follow.js';
+import { decide, follow, type Open } from './follow.js';
+import { outcomeOf, outcomes, type Outcome } from './outcomes.js';
+
+/** One call that presents a payment. */
+export interface Showing {
+  readonly call: Call;
+  /** The place that asked for it. */
+  readonly url: string;
+  /** On the caller's word the request may reach the seller twice. */
+  readonly repeatable: boolean;
+  /** What landed before it. */
+  readonly moved: readonly Moved[];
+  readonly emit: Emit;
+  readonly startedAt: number;
+}
+
+/** The answer to a paid request, or what a 402 to it means. */
+export type Presented = { readonly response: Response } | Rejected;
+
+export interface Rejected {
+  readonly rejected: SettlementError<'payment_rejected'>;
+  readonly outcome: Outcome;
+}
 
 /**
- * Sends the paid request once, and returns any answer but a 402 as it is, with its receipt. A lost answer or a 402 throws
- * `SettlementError`; either way the chain has the last word, in the background.
+ * Sends the paid request, and returns any answer but a 402 as it is, with its receipt. The same bytes are sent once more only where the
+ * seller's own word and the chain say that they are settled, and the request may be repeated. A lost answer throws `SettlementError`;
+ * whatever comes, the chain has the last word, in the background. The attempt is claimed by this call, and no longer when it returns.
  */
-export async function present(
-  core: Core,
-  call: Call,
-  url: string,
-  open: Open,
-  moved: readonly Moved[],
-  emit: Emit,
-  startedAt: number,
-): Promise<Response> {
-  const { runtime, timeouts } = core.config;
-  const deadline = startDeadline(timeouts.payment, call.signal);
-  core.wallet.active.add(open.attempt.id);
+export async function present(core: Core, open: Open, showing: Showing): Promise<Presented> {
+  const { call, emit } = showing;
+  const deadline = startDeadline(core.config.timeouts.payment, call.signal);
   try {
-    emit('payment.sent', { url, method: call.method });
-    const response = await send(call, url, open, deadline.signal, moved, emit);
-    const settlement = readSettlement(response.headers);
-    const receipt: Receipt = {
-      ...open.attempt.receipt,
-      ...(settlement === undefined ? {} : { settlement }),
-      timings: { ...open.attempt.receipt.timings, answered: runtime.now() - startedAt },
-    };
-    // A 402 may claim a transaction too, one that is still pending: where to look first.
-    open.attempt = { ...open.attempt, delivered: isDelivery(response.status, settlement?.success === true), receipt };
-    // The answer is worth more than its record: the next write of this attempt, by whoever follows it, catches up.
-    await core.journal
-      .put(open.attempt)
-      .catch(() => emit('warning', { message: `The journal could not be written after payment ${receipt.payment.payerSignature}.` }));
-    if (response.status === 402) throw await rejected(core, response, open, moved, emit);
-    attachReceipt(response, () => open.attempt.receipt);
-    emit('payment.answered', { status: response.status, receipt });
-    deadline.stop(response);
-    return response;
+    let shown = await show(core, open, showing, deadline.signal);
+    if (!('response' in shown) && outcomes[shown.outcome].askFirst) {
+      await askChain(core, open, emit, deadline.signal);
+      throwIfAborted(call.signal);
+      const settled = open.attempt.state === 'settled';
+      if (settled && mayRepeat(open, showing)) shown = await show(core, open, showing, deadline.signal);
+    }
+    if ('response' in shown) {
+      deadline.stop(shown.response);
+      return shown;
+    }
+    const { outcome, answer } = shown;
+    const rejected = rejection(open, answer, showing.moved);
+    if (open.attempt.state === 'signed') emit('payment.uncertain', { ...boundsOf(open), code: 'payment_rejected' });
+    return { rejected, outcome };
   } catch (error) {
     if (call.signal?.aborted === true) throw call.signal.reason;
     throw error;
   } finally {
     deadline.stop();
-    core.wallet.active.delete(open.attempt.id);
+    await core.claims.drop(open.attempt.id).catch(() => undefined);
     void follow(core, open, emit);
   }
 }
 
-/**
- * Whether an answer is what was bought. A failed or redirecting server may have kept the payment: who repeats such a call, or a wrapper
- * that does, must not pay for it anew before the chain has decided. Wrappers repeat a 5xx on their own, so not even after it was settled.
- */
-function isDelivery(status: number, settled: boolean): boolean {
-  return (status >= 200 && status < 300) || (settled && status !== 402 && status < 500);
+/** Whether the same bytes may be sent to the seller again: x402.md 5.3. */
+export function mayRepeat({ attempt }: Open, { call, repeatable }: Pick<Showing, 'call' | 'repeatable'>): boolean {
+  return repeatable || attempt.payment.hasPaymentId === true || call.method === 'GET' || call.method === 'HEAD';
 }
 
-async function send(
-  call: Call,
-  url: string,
-  { attempt }: Open,
-  signal: AbortSignal,
-  moved: readonly Moved[],
-  emit: Emit,
-): Promise<Response> {
+/** A 402, and what the seller says of it. */
+interface Answer {
+  readonly response: Response;
+  readonly reason: string | undefined;
+}
+
+type Shown = { readonly response: Response } | { readonly outcome: Outcome; readonly answer: Answer };
+
+async function show(core: Core, open: Open, showing: Showing, signal: AbortSignal): Promise<Shown> {
+  const { call, url, emit, startedAt } = showing;
+  const { runtime, timeouts } = core.config;
+  emit('payment.sent', { url, method: call.method });
+  const response = await send(open, showing, signal);
+  const settlement = readSettlement(response.headers);
+  const reason = response.status === 402 ? await reasonOf(response, timeouts.terms) : undefined;
+  const outcome = outcomeOf(response.status, settlement, reason);
+  const receipt: Receipt = {
+    ...open.attempt.receipt,
+    ...(settlement === undefined ? {} : { settlement }),
+    timings: { ...open.attempt.receipt.timings, answered: runtime.now() - startedAt },
+  };
+  // A 402 may claim a transaction too, one that is still pending: where to look first.
+  open.attempt = { ...open.attempt, delivered: outcomes[outcome].delivered, receipt };
+  // The answer is worth more than its record: the next write of this attempt, by whoever follows it, catches up.
+  await core.journal
+    .put(open.attempt)
+    .catch(() => emit('warning', { message: `The journal could not be written after payment ${receipt.payment.payerSignature}.` }));
+  if (response.status === 402) {
+    // A wrong idea of our own balance is the likeliest of our own mistakes.
+    await core.ledger.forget(open.attempt.payment.source).catch(() => undefined);
+    return { outcome, answer: { response, reason } };
+  }
+  attachReceipt(response, () => open.attempt.receipt);
+  emit('payment.answered', { status: response.status, receipt });
+  return { response };
+}
+
+async function send(open: Open, { call, url, moved, emit }: Showing, signal: AbortSignal): Promise<Response> {
   try {
-    return await call.sendPaid(url, attempt.payment.header, signal);
+    return await call.sendPaid(url, open.attempt.payment.header, signal);
   } catch (cause) {
-    const { payerSignature, lastValidBlockHeight } = attempt.payment;
-    emit('payment.uncertain', { payerSignature, lastValidBlockHeight, code: 'payment_uncertain' });
+    const bounds = boundsOf(open);
+    emit('payment.uncertain', { ...bounds, code: 'payment_uncertain' });
     throw new SettlementError(
       'payment_uncertain',
-      `The answer to the paid request was lost, so the payment may still settle until block height ${lastValidBlockHeight} is final. ` +
+      `The answer to the paid request was lost, so the payment may still settle until block height ${bounds.lastValidBlockHeight} is final. ` +
         'Repeat the same call: it presents the same payment or reports it spent, and never pays twice.',
-      { details: { payerSignature, lastValidBlockHeight }, funds: 'uncertain', moved, cause },
+      { details: bounds, funds: 'uncertain', moved, cause },
     );
   }
 }
 
-async function rejected(core: Core, response: Response, open: Open, moved: readonly Moved[], emit: Emit): Promise<SettlementError> {
-  const { payerSignature, lastValidBlockHeight, source } = open.attempt.payment;
-  // v2 servers say it in a header, v1 servers only in the body.
+/** v2 servers say it in a header, v1 servers only in the body. */
+async function reasonOf(response: Response, timeoutMs: number): Promise<string | undefined> {
   const fromHeaders = rejectionReason({ headers: response.headers });
-  const body = fromHeaders === undefined ? await peekBody(response, { timeoutMs: core.config.timeouts.terms }) : undefined;
-  const reason = fromHeaders ?? rejectionReason({ headers: response.headers, body: body?.text });
-  // A wrong idea of our own balance is the likeliest of our own mistakes.
-  core.wallet.ledger.forget(source);
-  emit('payment.uncertain', { payerSignature, lastValidBlockHeight, code: 'payment_rejected' });
-  return new SettlementError(
-    'payment_rejected',
+  if (fromHeaders !== undefined) return fromHeaders;
+  const body = await peekBody(response, { timeoutMs });
+  return rejectionReason({ headers: response.headers, body: body.text });
+}
+
+const FIRST_WAIT_MS = 250;
+const LONGEST_WAIT_MS = 2_000;
+
+/** Asks the chain until it has decided, or time is up. */
+async function askChain(core: Core, open: Open, emit: Emit, signal: AbortSignal): Promise<void> {
+  for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
+    // A node that does not answer decides nothing.
+    if (await decide(core, open, emit, signal).catch(() => false)) return;
+    await core.config.runtime.sleep(wait, signal).catch(() => undefined);
+  }
+}
+
+function boundsOf({ attempt }: Open): { readonly payerSignature: string; readonly lastValidBlockHeight: string } {
+  const { payerSignature, lastValidBlockHeight } = attempt.payment;
+  return { payerSignature, lastValidBlockHeight };
+}
+
+/** What a 402 means by what the chain has said so far. */
+function rejection(open: Open, { response, reason }: Answer, moved: readonly Moved[]): SettlementError<'payment_rejected'> {
+  const { attempt } = open;
+  const { lastValidBlockHeight } = attempt.payment;
+  const base = {
+    details: { ...boundsOf(open), status: response.status },
+    response,
+    ...(reason === undefined ? {} : { untrusted: { reason } }),
+  };
+  const make = (message: string, more: Pick<ErrorInit<'payment_rejected'>, 'funds' | 'moved' | 'retry'>) =>
+    new SettlementError('payment_rejected', message, { ...base, ...more });
+  const { signature } = attempt.receipt.payment;
+  if (attempt.state === 'settled' && signature !== undefined) {
+    const paid: Moved = { kind: 'payment', signature, inputMint: attempt.mint, inAmount: attempt.amount };
+    return make(
+      'The seller answered the paid request with 402, and the chain shows the payment. Ask the seller for its answer with the signature in moved.',
+      {
+        funds: 'spent',
+        moved: [...moved, paid],
+        retry: 'never',
+      },
+    );
+  }
+  if (attempt.state === 'unsettled') {
+    return make(
+      'The seller answered the paid request with 402, and the payment can no longer land: nothing was paid. See untrusted.reason, then try again.',
+      {
+        funds: 'untouched',
+        moved,
+        retry: 'fresh',
+      },
+    );
+  }
+  return make(
     `The seller answered the paid request with 402 again. That is no proof that nothing was paid: the payment may still settle until block height ${lastValidBlockHeight} is final. ` +
       'See untrusted.reason, and repeat the call once the chain has decided.',
-    {
-      details: { payerSignature, lastValidBlockHeight, status: response.status },
-      funds: 'uncertain',
-      moved,
-      response,
-      ...(reason === undefined ? {} : { untrusted: { reason } }),
-    },
+    { funds: 'uncertain', moved },
   );
 }

@@ -1,23 +1,25 @@
 import { hex } from '@scure/base';
 import { throwIfAborted, untilAborted } from '../deadline.js';
-import { amendError, isExactChangeError, ProtocolError, TransportError, type Moved } from '../errors.js';
+import { amendError, isExactChangeError, PolicyError, ProtocolError, type Moved } from '../errors.js';
 import type { Emit } from '../events.js';
 import type { Attempt, SignedSwap } from '../journal/types.js';
-import type { Hold } from '../journal/ledger.js';
 import { announce } from '../journal/registry.js';
-import { overBudget, rollingCaps } from '../policy/caps.js';
+import { capsFor, overBudget, takenOf } from '../policy/caps.js';
 import { formatUsd } from '../policy/policy.js';
 import type { Receipt } from '../receipt.js';
 import type { Call } from '../request.js';
+import { readPaymentRequired } from '../x402/read.js';
 import type { PaymentRequired } from '../x402/types.js';
 import { adopt, inProgress, underKey } from './adopt.js';
-import { choose, type Choice } from './choose.js';
+import { approvalFor } from './approval.js';
+import { choose, type Choice, type ChooseOptions } from './choose.js';
 import type { Core } from './core.js';
 import { fingerprintOf } from './fingerprint.js';
 import type { Open } from './follow.js';
-import { unwritten } from './journal-error.js';
-import { CALL_LIMIT_MS } from './lease.js';
-import { present } from './present.js';
+import { outcomes } from './outcomes.js';
+import { spendOf } from './plan.js';
+import { present, type Rejected } from './present.js';
+import { abandon, takeUp } from './resume.js';
 import { secure } from './secure.js';
 import { checkHeader, signPayment } from './sign-payment.js';
 import type { Swapped } from './run-swap.js';
@@ -30,18 +32,26 @@ export function newId(core: Core): string {
   return hex.encode(core.config.runtime.randomBytes(ID_BYTES));
 }
 
+/** What a caller says of one call besides the request itself. */
+export interface PurchaseOptions {
+  readonly idempotencyKey?: string | undefined;
+  /** The request may reach the seller twice. */
+  readonly repeatable?: boolean | undefined;
+}
+
 /** Pays for a call that was answered with terms, and returns the answer to the paid request. */
 export async function purchase(
   core: Core,
   call: Call,
   unpaid: Response,
   terms: PaymentRequired,
-  idempotencyKey: string | undefined,
+  options: PurchaseOptions,
 ): Promise<Response> {
   const startedAt = core.config.runtime.now();
   const id = newId(core);
   const emit = core.events.emitter(id);
   const moved: Moved[] = [];
+  const { idempotencyKey, repeatable = false } = options;
   try {
     // Where a redirect led, the terms are that place's, and so is the paid request.
     const url = unpaid.url === '' ? call.url : unpaid.url;
@@ -49,12 +59,21 @@ export async function purchase(
     emit('payment.required', { url, method: call.method, offers: terms.accepts.length });
     const fingerprint = fingerprintOf(call, await call.replayable());
     const response = await underKey(core, idempotencyKey, async () => {
+      await takeUp(core);
       // Before the terms are looked at: what this 402 asks for must not decide whether an earlier one was paid.
-      const adopted = await adopt(core, { fingerprint, idempotencyKey, call, emit, startedAt });
+      const adopted = await adopt(core, { fingerprint, idempotencyKey, repeatable, call, emit, startedAt });
       if (adopted !== undefined) return adopted;
       const place = { url, method: call.method, fingerprint, ...(idempotencyKey === undefined ? {} : { idempotencyKey }) };
-      const open = await chooseAndPrepare(core, terms, { id, place, signal: call.signal, emit, moved, startedAt });
-      return present(core, call, url, open, moved, emit, startedAt);
+      const task = { id, place, signal: call.signal, emit, moved, startedAt };
+      const open = await chooseAndPrepare(core, terms, task);
+      const showing = { call, url, repeatable, moved, emit, startedAt };
+      const shown = await present(core, open, showing);
+      if ('response' in shown) return shown.response;
+      const second = await resign(core, shown, open, { ...task, id: newId(core) });
+      if (second === undefined) throw shown.rejected;
+      const again = await present(core, second, showing);
+      if ('response' in again) return again.response;
+      throw again.rejected;
     });
     // Nobody will read the first answer now; unread, it would keep its connection.
     unpaid.body?.cancel().catch(() => undefined);
@@ -67,11 +86,47 @@ export async function purchase(
   }
 }
 
+/**
+ * Signs one more payment after a 402 that shows that nothing was settled, where the caller's policy allows it: to the same payee, for no
+ * higher price. Undefined where there is nothing to sign anew; the first may still land, and both count until the chain decides.
+ */
+async function resign(core: Core, shown: Rejected, first: Open, task: Preparing): Promise<Open | undefined> {
+  const { response } = shown.rejected;
+  if (core.config.policy.resign === 0 || !outcomes[shown.outcome].resign || response === undefined) return undefined;
+  const { signal } = task;
+  const terms = await readPaymentRequired(response, { timeoutMs: core.config.timeouts.terms, signal }).catch(() => undefined);
+  if (terms === undefined) return undefined;
+  const place = { ...task.place, resigns: first.attempt.id };
+  // What is wrong with the second try says less than that the first was refused.
+  return chooseAndPrepare(core, terms, { ...task, place, refuse: dearerThan(first.attempt) }).catch(() => undefined);
+}
+
+/** Refuses what is not what was approved: another payee, or a higher price. */
+function dearerThan({ payTo, mint, amount, microUsd }: Attempt): NonNullable<ChooseOptions['refuse']> {
+  return (offer, price) => {
+    if (offer.payTo !== payTo) {
+      return new PolicyError('not_allowed', 'The payee has changed since the first payment. Check with the seller before paying again.', {
+        details: { list: 'resign', value: offer.payTo },
+      });
+    }
+    const inKind = offer.mint === mint && offer.amount <= BigInt(amount);
+    const inDollars = offer.mint !== mint && price !== undefined && microUsd !== undefined && price <= BigInt(microUsd);
+    if (inKind || inDollars) return undefined;
+    return new PolicyError('amount_over_limit', 'The price has risen since the first payment. Check with the seller before paying again.', {
+      details: { cap: 'resign', limit: amount, amount: offer.amount.toString(), unit: offer.mint },
+    });
+  };
+}
+
+type Preparing = Omit<Preparation, 'choice' | 'onCounted'> & Pick<ChooseOptions, 'refuse'>;
+
 /** One round trip when cold: the node's network is checked, and the blockhash of the payment fetched, beside what choosing reads. */
-async function chooseOnce(core: Core, terms: PaymentRequired, signal: AbortSignal | undefined): Promise<Choice> {
+async function chooseOnce(core: Core, terms: PaymentRequired, { place, signal, refuse }: Preparing): Promise<Choice> {
   core.blockhashes.fresh({ signal }).catch(() => undefined);
   const ready = untilAborted(core.ready(), signal);
-  const [network, choice] = await Promise.allSettled([ready, choose(core, terms, { signal, quote: false })]);
+  const { host } = new URL(place.url);
+  const choosing = choose(core, terms, { host, signal, quote: false, ...(refuse === undefined ? {} : { refuse }) });
+  const [network, choice] = await Promise.allSettled([ready, choosing]);
   throwIfAborted(signal);
   // What a node of another network says about an offer means nothing.
   if (network.status === 'rejected') throw network.reason;
@@ -79,10 +134,10 @@ async function chooseOnce(core: Core, terms: PaymentRequired, signal: AbortSigna
   return choice.value;
 }
 
-async function chooseAndPrepare(core: Core, terms: PaymentRequired, task: Omit<Preparation, 'choice' | 'onCounted'>): Promise<Open> {
+async function chooseAndPrepare(core: Core, terms: PaymentRequired, task: Preparing): Promise<Open> {
   const onCounted = announce(core.wallet);
   try {
-    const choice = await chooseOnce(core, terms, task.signal);
+    const choice = await chooseOnce(core, terms, task);
     return await prepare(core, { ...task, choice, onCounted });
   } finally {
     onCounted();
@@ -91,7 +146,7 @@ async function chooseAndPrepare(core: Core, terms: PaymentRequired, task: Omit<P
 
 interface Preparation {
   readonly id: string;
-  readonly place: Pick<Attempt, 'url' | 'method' | 'fingerprint' | 'idempotencyKey'>;
+  readonly place: Pick<Attempt, 'url' | 'method' | 'fingerprint' | 'idempotencyKey' | 'resigns'>;
   readonly choice: Choice;
   readonly signal: AbortSignal | undefined;
   readonly emit: Emit;
@@ -102,77 +157,65 @@ interface Preparation {
   readonly onCounted?: () => void;
 }
 
-/** Reserves the budget, gets the tokens, signs, and writes the signed payment to the journal. Nothing has left when it returns, or it has failed. */
+/**
+ * Reserves the budget, gets the tokens, asks for approval, signs, and writes the signed payment to the journal. Nothing has left when it
+ * returns, or it has failed. The attempt stays claimed by this call.
+ */
 export async function prepare(
   core: Core,
   { id, place, choice, signal, emit, moved, startedAt, onCounted = noop }: Preparation,
 ): Promise<Open> {
   const { runtime, network, signer } = core.config;
-  const { offer, facts, microUsd } = choice;
-  const [mint, amount] = [offer.mint, offer.amount.toString()];
+  const { offer, facts } = choice;
+  const { host } = new URL(place.url);
   checkHeader(core, choice);
-  emit('payment.chosen', { url: place.url, network, mint, amount, decimals: facts.decimals, payTo: offer.payTo, refused: choice.refused });
+  emit('payment.chosen', {
+    ...{ url: place.url, network, mint: offer.mint, amount: offer.amount.toString(), decimals: facts.decimals, payTo: offer.payTo },
+    refused: choice.refused,
+  });
   const reserved: Attempt = {
-    id,
-    wallet: signer.address,
-    network,
-    state: 'reserved',
-    delivered: false,
+    ...{ id, wallet: signer.address, network, state: 'reserved', delivered: false },
     ...place,
-    host: new URL(place.url).host,
     at: startedAt,
-    mint,
-    amount,
-    ...(microUsd === undefined ? {} : { microUsd: microUsd.toString() }),
+    ...spendOf(choice, host),
   };
-  // Until its answer is there, nobody takes it for a lost one.
-  core.wallet.active.add(id);
+  // Before it is there for others to see: until its answer is there, nobody takes it for a lost one.
+  await core.claims.take(id);
   let attempt = reserved;
-  let hold: Hold | undefined;
   let reservation = false;
   try {
     await reserve(core, reserved);
     reservation = true;
-    const onSwapSigned = (swap: SignedSwap) => write(core, (attempt = { ...attempt, swap }), 'swap');
-    const secured = await secure(core, choice, { emit, signal, moved, onSwapSigned, onCounted });
-    hold = secured.hold;
+    const onSwapSigned = (swap: SignedSwap) => core.journal.put((attempt = { ...attempt, swap }));
+    const approve = approvalFor(core, { url: place.url, method: place.method, status: 402 }, choice, signal);
+    const swap = await secure(core, choice, { id, emit, signal, moved, onSwapSigned, approve, onCounted });
     const funded = runtime.now();
     throwIfAborted(signal);
+    await approve(undefined);
     const payment = await signPayment(core, choice, place.url, signal);
     throwIfAborted(signal);
-    const receipt = firstReceipt(core, reserved, choice, payment.payerSignature, secured.swap, {
-      funded: funded - startedAt,
-      signed: runtime.now() - startedAt,
-    });
-    // Another process may have freed the budget and the key by now.
-    if (runtime.now() - startedAt >= CALL_LIMIT_MS) throw tooLate();
+    const timings = { funded: funded - startedAt, signed: runtime.now() - startedAt };
+    const receipt = firstReceipt(core, reserved, choice, payment.payerSignature, swap, timings);
     const open = { ...attempt, state: 'signed' as const, payment, receipt };
-    await write(core, open, 'payment');
+    // Rejects where another process took this one for dead and freed its budget.
+    await core.journal.put(open);
     emit('payment.signed', { payerSignature: payment.payerSignature, lastValidBlockHeight: payment.lastValidBlockHeight });
-    return { attempt: open, hold, seen: new Set() };
+    return { attempt: open, seen: new Set() };
   } catch (error) {
-    core.wallet.active.delete(id);
-    hold?.release();
-    // What could not be written now is freed when it expires; the reason of the failure says more.
+    // What could not be written now is freed by who takes up the journal next; the reason of the failure says more.
+    await core.ledger.release(facts.source, id).catch(() => undefined);
     if (reservation) await giveUp(core, attempt, moved, error).catch(() => undefined);
+    await core.claims.drop(id).catch(() => undefined);
     throw error;
   }
 }
 
-/** Frees the budget. A swap that may still land stays on record, for `resume()` to decide. */
-function giveUp(core: Core, attempt: Attempt, moved: readonly Moved[], error: unknown): Promise<void> {
-  // No payment was signed under the key, so it is free.
-  const { swap, idempotencyKey: _key, ...rest } = attempt;
+/** Frees the budget and the key: no payment was signed. A swap that may still land stays on record. */
+async function giveUp(core: Core, attempt: Attempt, moved: readonly Moved[], error: unknown): Promise<void> {
+  const { swap } = attempt;
   const decided = isExactChangeError(error, 'swap_failed') || isExactChangeError(error, 'swap_expired');
   if (swap === undefined || decided || moved.some(({ signature }) => signature === swap.signature)) return core.journal.release(attempt.id);
-  return core.journal.put({ ...rest, swap, microUsd: '0' });
-}
-
-/** Writes what must be on record before it may leave. */
-async function write(core: Core, attempt: Attempt, step: string): Promise<void> {
-  await core.journal.put(attempt).catch((cause: unknown) => {
-    throw unwritten(step, cause);
-  });
+  await abandon(core, attempt);
 }
 
 /** Where a payment header may go at all. The origin may be a redirecting seller's, so it is in no message. */
@@ -199,19 +242,10 @@ function checkPlace(call: Call, unpaid: Response, url: string): void {
 }
 
 async function reserve(core: Core, attempt: Attempt): Promise<void> {
-  const caps = rollingCaps(core.config.policy);
-  const refused = await core.journal.reserve(attempt, attempt.microUsd === undefined ? [] : caps).catch((cause: unknown) => {
-    throw unwritten('reserve', cause);
-  });
+  const refused = await core.journal.reserve(attempt, capsFor(core.config.policy, attempt));
   if (refused === undefined) return;
   if ('taken' in refused) throw inProgress({});
-  throw overBudget(refused.cap, refused.used, BigInt(attempt.microUsd ?? 0));
-}
-
-function tooLate(): TransportError {
-  return new TransportError('timeout', `The payment took longer than ${CALL_LIMIT_MS} ms to be signed, so it was not sent. Try again.`, {
-    details: { step: 'payment', timeoutMs: CALL_LIMIT_MS },
-  });
+  throw overBudget(refused.cap, refused.used, takenOf(refused.cap, attempt));
 }
 
 function firstReceipt(

@@ -1,16 +1,29 @@
-import type { Attempt, SignedSwap } from '../journal/types.js';
+import type { Attempt } from '../journal/types.js';
 import type { Receipt } from '../receipt.js';
-import type { Rpc } from '../solana/rpc.js';
 import type { Core } from './core.js';
-import { decide, follow, openOf } from './follow.js';
-import { LEASE_MS } from './lease.js';
+import { decide, follow, openOf, type Open } from './follow.js';
+import { isOver } from './open-swaps.js';
 import { ownerOf } from './owner.js';
 
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
 
-/** Reservations that this core waits for already. */
-const waitedFor = new WeakMap<Core, Set<string>>();
+const taken = new WeakMap<Core, Promise<unknown>>();
+
+/** Takes up once, before a core's first payment, what earlier processes left: their payments hold their tokens, their reservations are freed. */
+export async function takeUp(core: Core): Promise<void> {
+  let work = taken.get(core);
+  if (work === undefined) {
+    work = takeOver(core).then(({ open, abandoned }) => {
+      for (const one of open) void follow(core, one, core.events.emitter(one.attempt.id));
+      for (const one of abandoned) void waitForSwap(core, one);
+    });
+    taken.set(core, work);
+    // Asked again by the next call.
+    work.catch(() => taken.delete(core));
+  }
+  await work;
+}
 
 /**
  * Takes up what earlier processes left: the chain is asked about each signed payment, and what was reserved and never signed is freed.
@@ -20,11 +33,9 @@ export async function resume(core: Core): Promise<Receipt[]> {
   const decided: Receipt[] = [];
   const failures: unknown[] = [];
   let answers = 0;
-  for (const attempt of await listed(core, 'signed')) {
-    const { payment, receipt } = attempt;
-    if (payment === undefined || receipt === undefined) continue;
-    const open = openOf(core, { ...attempt, payment, receipt });
-    const emit = core.events.emitter(attempt.id);
+  const left = await takeOver(core);
+  for (const open of left.open) {
+    const emit = core.events.emitter(open.attempt.id);
     try {
       if (await decide(core, open, emit, core.closing.signal)) decided.push(open.attempt.receipt);
       else void follow(core, open, emit);
@@ -35,61 +46,78 @@ export async function resume(core: Core): Promise<Receipt[]> {
       void follow(core, open, emit);
     }
   }
-  for (const attempt of await listed(core, 'reserved')) {
-    if (!(await reclaim(core, attempt).catch(() => false))) void waitFor(core, attempt);
-  }
+  for (const one of left.abandoned) if (!(await forgetIfOver(core, one).catch(() => false))) void waitForSwap(core, one);
   if (answers === 0 && failures.length > 0) throw failures[0];
   return decided;
 }
 
-/** Attempts that no call in this process works at. Read before any is written: a journal may not stand both at once. */
-async function listed(core: Core, state: 'signed' | 'reserved'): Promise<Attempt[]> {
-  const attempts: Attempt[] = [];
-  for await (const attempt of core.journal.attempts(ownerOf(core), state)) {
-    if (!core.wallet.active.has(attempt.id)) attempts.push(attempt);
+/** What the chain has to decide. */
+interface Left {
+  /** Signed payments, each with a hold on its tokens. */
+  readonly open: readonly Open[];
+  /** Attempts whose swap may still land. */
+  readonly abandoned: readonly Attempt[];
+}
+
+/** Frees what dead calls reserved, and finds what else they left. */
+async function takeOver(core: Core): Promise<Left> {
+  const [signed, reserved, abandoned] = await Promise.all([dead(core, 'signed'), dead(core, 'reserved'), dead(core, 'abandoned')]);
+  const open: Open[] = [];
+  for (const attempt of signed) {
+    const { payment, receipt, id, amount } = attempt;
+    if (payment === undefined || receipt === undefined) continue;
+    await core.ledger.hold(payment.source, id, BigInt(amount));
+    open.push(openOf(core, { ...attempt, payment, receipt }));
   }
-  return attempts;
+  for (const attempt of reserved) {
+    if (attempt.swap === undefined) await core.journal.release(attempt.id);
+    else abandoned.push(await toAbandoned(core, attempt));
+  }
+  return { open, abandoned };
 }
 
-/** Frees what a reservation holds of the caps, once its call must be dead and its swap, where it signed one, can do no more. */
-async function reclaim(core: Core, attempt: Attempt): Promise<boolean> {
-  if (leaseOf(core, attempt) > 0) return false;
-  if (attempt.swap !== undefined && !(await isOver(core.rpc, attempt.swap, core.closing.signal))) return false;
-  const now = await listed(core, 'reserved');
-  // Another process may have gone on with it, or freed it.
-  if (now.some(({ id }) => id === attempt.id)) await core.journal.release(attempt.id);
-  return true;
+/** Attempts that no call is at, in this process or another. */
+async function dead(core: Core, state: 'signed' | 'reserved' | 'abandoned'): Promise<Attempt[]> {
+  const attempts: Attempt[] = [];
+  for await (const attempt of core.journal.attempts(ownerOf(core), { state })) attempts.push(attempt);
+  if (attempts.length === 0) return [];
+  const live = await core.claims.live(attempts.map(({ id }) => id));
+  return attempts.filter(({ id }) => !live.has(id));
 }
 
-/** Milliseconds for which its call may be at work yet, in another process. */
-function leaseOf({ config }: Core, { at }: Attempt): number {
-  return at + LEASE_MS - config.runtime.now();
+/** Frees the budget and the key of an attempt that signed no payment, and keeps its swap on record until it can land no more. */
+export async function abandon(core: Core, attempt: Attempt): Promise<void> {
+  void waitForSwap(core, await toAbandoned(core, attempt));
 }
 
-/** Landed, or past its last height: nothing of it is still to come. */
-async function isOver(rpc: Rpc, { signature, lastValidBlockHeight }: SignedSwap, signal: AbortSignal): Promise<boolean> {
-  const { height } = await rpc.tip('finalized', { signal });
-  if (height > BigInt(lastValidBlockHeight)) return true;
-  const [status = null] = await rpc.statuses([signature], { history: true, signal });
-  return status !== null && status.commitment !== 'processed';
+async function toAbandoned(core: Core, attempt: Attempt): Promise<Attempt> {
+  const { idempotencyKey: _key, ...rest } = attempt;
+  const abandoned: Attempt = { ...rest, state: 'abandoned' };
+  await core.journal.put(abandoned);
+  return abandoned;
 }
 
-/** Waits in the background until it is freed or the client closes. Never rejects. */
-async function waitFor(core: Core, attempt: Attempt): Promise<void> {
-  const { runtime } = core.config;
+/** Swaps that a core waits for already. */
+const waitedFor = new WeakMap<Core, Set<string>>();
+
+/** Waits in the background until a swap can do no more, then forgets its attempt; or until the client closes. Never rejects. */
+async function waitForSwap(core: Core, attempt: Attempt): Promise<void> {
   const { signal } = core.closing;
+  const { id } = attempt;
   let all = waitedFor.get(core);
   if (all === undefined) waitedFor.set(core, (all = new Set()));
-  if (all.has(attempt.id)) return;
-  all.add(attempt.id);
-  try {
-    for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
-      // A clock that was wrong when it was written must not overflow a timer.
-      await runtime.idle(Math.min(Math.max(wait, leaseOf(core, attempt)), LEASE_MS), signal);
-      if (await reclaim(core, attempt).catch(() => false)) break;
-    }
-  } catch {
-    // Closing ended the wait.
+  if (all.has(id)) return;
+  all.add(id);
+  for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
+    await core.config.runtime.idle(wait, signal).catch(() => undefined);
+    // A node or journal that does not answer decides nothing: it is asked again.
+    if (signal.aborted || (await forgetIfOver(core, attempt).catch(() => false))) break;
   }
-  all.delete(attempt.id);
+  all.delete(id);
+}
+
+async function forgetIfOver(core: Core, { id, swap }: Attempt): Promise<boolean> {
+  if (swap !== undefined && !(await isOver(core, swap, core.closing.signal))) return false;
+  await core.journal.release(id);
+  return true;
 }

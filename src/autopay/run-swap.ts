@@ -31,6 +31,8 @@ export interface SwapTask {
   readonly request: ResolvedRequest;
   /** Asked for already, for a payment: used if it is young. Without, the caller asked for the swap by name. */
   readonly quote?: SwapQuote | undefined;
+  /** Somebody was shown the quote and approved it, however long that took. */
+  readonly approved?: boolean | undefined;
   /** Base units of the input that the payment may take, however often it is quoted. */
   readonly available?: bigint | undefined;
   /** The output is wrapped SOL, and wanted as such. */
@@ -40,12 +42,13 @@ export interface SwapTask {
   /** Writes the signed swap down before it leaves. */
   readonly onSigned?: ((signed: SwapRecord) => Promise<void>) | undefined;
   /** Called when the proceeds are there, before any other payment or swap may touch them. */
-  readonly onConfirmed?: (() => void) | undefined;
+  readonly onConfirmed?: (() => Promise<void>) | undefined;
 }
 
 type Watched = Pick<SwapTask, 'emit' | 'signal' | 'onSigned' | 'onConfirmed'>;
 
-const RESEND_MS = 2_000;
+/** How often a transaction of ours that has not landed is sent again. */
+export const RESEND_MS = 2_000;
 
 // A price moves on: from an older quote the swap would mostly fail.
 const QUOTE_MAX_AGE_MS = 5_000;
@@ -62,10 +65,11 @@ export async function runSwap(core: Core, task: SwapTask): Promise<Swapped> {
   const ladder = [...maxAccountsLadder];
   let { request } = task;
   let quote = task.quote;
+  let maxAgeMs = task.approved === true ? Infinity : QUOTE_MAX_AGE_MS;
   let failed: ExactChangeError<'swap_failed'> | undefined;
   for (let landings = 1; ;) {
     try {
-      if (quote === undefined || runtime.now() - quote.quotedAt > QUOTE_MAX_AGE_MS) quote = await quoteAnew(core, request, task);
+      if (quote === undefined || runtime.now() - quote.quotedAt > maxAgeMs) quote = await quoteAnew(core, request, task);
     } catch (error) {
       throw withFees(error, failed);
     }
@@ -81,6 +85,7 @@ export async function runSwap(core: Core, task: SwapTask): Promise<Swapped> {
       else landings += 1;
       if (isExactChangeError(error, 'swap_failed')) failed = error;
       quote = undefined;
+      maxAgeMs = QUOTE_MAX_AGE_MS;
     }
   }
 }
@@ -151,16 +156,15 @@ function exclusively(
     try {
       await land(core, signed);
     } catch (error) {
-      core.wallet.ledger.forget(signed.expected.source);
-      core.wallet.ledger.forget(signed.expected.output);
+      await forgetBoth(core, signed);
       if (isExactChangeError(error)) emit('swap.failed', { signature: signed.signature, code: error.code });
       throw error;
     }
     const swapped = await finished(core, signed, quoted, emit);
-    onConfirmed?.();
+    await onConfirmed?.();
     return swapped;
   };
-  return untilAborted(core.wallet.locks.hold(locks, swap, [signal, core.closing.signal]), signal);
+  return untilAborted(core.locks.hold(locks, swap, [signal, core.closing.signal]), signal);
 }
 
 /** The lock of whoever moves a mint's tokens out of or into the wallet. */
@@ -168,7 +172,8 @@ export function mintLock(mint: Address): string {
   return `mint ${mint}`;
 }
 
-const LAMPORTS_LOCK = 'lamports';
+/** The lock of whoever counts on the wallet's lamports. */
+export const LAMPORTS_LOCK = 'lamports';
 
 async function land(core: Core, { bytes, signature, lastValidBlockHeight, expected }: SignedSwap): Promise<void> {
   const { rpc, config, closing } = core;
@@ -216,9 +221,8 @@ async function finished(
   const landed = await readLanded(core, signature);
   if (landed === undefined) {
     emit('warning', { message: `No node gives the confirmed swap ${signature}, so its amounts are reported as quoted.` });
-    core.wallet.ledger.forget(expected.source);
-    core.wallet.ledger.forget(expected.output);
-  } else rememberAfter(core, landed, expected);
+    await forgetBoth(core, { expected });
+  } else await rememberAfter(core, landed, expected).catch(() => undefined);
   const wrapped = quoted.inputMint === quoted.outputMint;
   const seen = landed === undefined || wrapped ? undefined : outcomeOf(landed, core.config.signer.address, expected);
   const record = {
@@ -265,12 +269,22 @@ function depsOf(core: Core): SwapDeps {
 }
 
 /** What payments in flight may still take from the accounts that the swap's guard looks at. */
-function reservedFor(core: Core, inputMint: Address, outputMint: Address): { input: bigint; output: bigint; lamports: bigint } {
-  const { ledger } = core.wallet;
-  const wallet = core.config.signer.address;
-  const held = (mint: Address) =>
-    [TOKEN_PROGRAM, TOKEN_2022_PROGRAM].reduce((sum, program) => sum + ledger.held(associatedTokenAddress(wallet, mint, program)), 0n);
-  return { input: held(inputMint), output: held(outputMint), lamports: ledger.held(wallet) };
+async function reservedFor(
+  { ledger, config }: Core,
+  inputMint: Address,
+  outputMint: Address,
+): Promise<{ input: bigint; output: bigint; lamports: bigint }> {
+  const wallet = config.signer.address;
+  const held = async (mint: Address) => {
+    const accounts = [TOKEN_PROGRAM, TOKEN_2022_PROGRAM].map((program) => ledger.held(associatedTokenAddress(wallet, mint, program)));
+    return (await Promise.all(accounts)).reduce((sum, amount) => sum + amount);
+  };
+  return { input: await held(inputMint), output: await held(outputMint), lamports: await ledger.held(wallet) };
+}
+
+/** What they hold now is not known any more; where that cannot be noted, it is read anew when it is old. */
+async function forgetBoth({ ledger }: Core, { expected }: Pick<SignedSwap, 'expected'>): Promise<void> {
+  await Promise.all([ledger.forget(expected.source), ledger.forget(expected.output)]).catch(() => undefined);
 }
 
 // What Jupiter's program fails with when the price moved: a new quote may well do.

@@ -1,37 +1,39 @@
 import { isExactChangeError, type ExactChangeError, type Moved } from '../errors.js';
 import type { Emit } from '../events.js';
-import type { Hold } from '../journal/ledger.js';
 import type { SignedSwap } from '../journal/types.js';
 import { throwIfAborted, untilAborted } from '../deadline.js';
 import { WSOL_MINT } from '../network.js';
 import type { Address } from '../solana/types.js';
 import type { Choice } from './choose.js';
 import type { Core } from './core.js';
+import { noLongerApproved, type Approve } from './approval.js';
 import { broughtBy, concernsCandidate, findFunding, MAX_CANDIDATES, shortOf, type Funding } from './funding.js';
+import { finishOpenSwaps } from './open-swaps.js';
 import { mintLock, runSwap, runWrap, type Swapped } from './run-swap.js';
-import { knownAvailable, survey, type Facts } from './survey.js';
-
-/** The tokens of a payment, promised to it, and the swap that brought them, if one did. */
-export interface Secured {
-  readonly hold: Hold;
-  readonly swap: Swapped | undefined;
-}
+import { freshSince, knownAvailable, survey, type Facts } from './survey.js';
 
 interface Task {
+  /** The attempt's. */
+  readonly id: string;
   readonly emit: Emit;
   readonly signal: AbortSignal | undefined;
   /** Grows by what lands, also where this fails. */
   readonly moved: Moved[];
   readonly onSwapSigned: (signed: SignedSwap) => Promise<void>;
+  /** Asks whether the swap and the payment may be signed. */
+  readonly approve: Approve;
   /** Called once what the payment needs is counted among what waits. */
   readonly onCounted: () => void;
 }
 
-/** Holds the tokens for a payment; swaps first where there are too few. One swap serves all payments in a mint that wait for it. */
-export async function secure(core: Core, choice: Choice, task: Task): Promise<Secured> {
+/**
+ * Holds the tokens for a payment; swaps first where there are too few, and gives back that swap. One swap serves all payments in a mint
+ * that wait for it.
+ */
+export async function secure(core: Core, choice: Choice, task: Task): Promise<Swapped | undefined> {
   const { offer, facts } = choice;
-  const { emit, signal } = task;
-  const { waiting, locks } = core.wallet;
+  const { id, emit, signal } = task;
+  const { waiting } = core.wallet;
   const missing = offer.amount > facts.available ? offer.amount - facts.available : 0n;
   emit('balance.checked', {
     mint: offer.mint,
@@ -43,14 +45,13 @@ export async function secure(core: Core, choice: Choice, task: Task): Promise<Se
   waiting.set(offer.mint, (waiting.get(offer.mint) ?? 0n) + offer.amount);
   task.onCounted();
   try {
-    const at = await holdNow(core, choice, signal);
-    if (at !== undefined) return { hold: at, swap: undefined };
+    if (await holdNow(core, choice, id, signal)) return undefined;
     if (!core.config.autoSwap) throw shortOf(offer, facts);
     // Held by whoever swaps into this mint; the others wait and mostly find enough afterwards.
-    const work = locks.hold([`swap ${offer.mint}`], () => swapAndHold(core, choice, task), [signal, core.closing.signal]);
+    const work = core.locks.hold([`swap ${offer.mint}`], () => swapAndHold(core, choice, task), [signal, core.closing.signal]);
     return await untilAborted(work, signal).catch((error: unknown) => {
       // Nobody is left to spend what it may come to hold.
-      work.then(({ hold }) => hold.release()).catch(() => undefined);
+      work.then(() => core.ledger.release(facts.source, id)).catch(() => undefined);
       throw error;
     });
   } finally {
@@ -63,32 +64,31 @@ export async function secure(core: Core, choice: Choice, task: Task): Promise<Se
 // One more where others took what was there before the swap had brought the rest.
 const MAX_SWAPS = 2;
 
-async function swapAndHold(core: Core, choice: Choice, task: Task, swaps = 1): Promise<Secured> {
+async function swapAndHold(core: Core, choice: Choice, task: Task, swaps = 1): Promise<Swapped | undefined> {
   const { offer } = choice;
+  const { id } = task;
   throwIfAborted(task.signal);
+  // What it brought is not in what was read before it.
+  if (await finishOpenSwaps(core, offer.mint, task.signal)) await core.ledger.forget(choice.facts.source);
   const facts = await freshFacts(core, choice, task.signal);
-  const held = await holdNow(core, choice, task.signal);
-  if (held !== undefined) return { hold: held, swap: undefined };
-  let hold: Hold | undefined;
+  if (await holdNow(core, choice, id, task.signal)) return undefined;
+  const hold = { taken: false };
   // Before anybody else can: those who wait for the account to be free come first once the swap lets go of it.
-  const onConfirmed = () => {
-    if (task.signal?.aborted !== true) hold = takeKnown(core, choice);
+  const onConfirmed = async () => {
+    // The swap has landed, whatever becomes of the hold: it is tried once more below.
+    if (task.signal?.aborted !== true) hold.taken = await takeKnown(core, choice, id).catch(() => false);
   };
-  const swap = await swapFromBest(core, choice, facts, task, onConfirmed).catch((error: unknown) => {
-    hold?.release();
-    throw error;
-  });
+  const swap = await swapFromBest(core, choice, facts, task, onConfirmed);
   const { signature, inputMint, inAmount, outputMint, outAmount } = swap.record;
   task.moved.push({ kind: 'swap', signature, inputMint, inAmount, outputMint, outAmount });
-  hold ??= await holdNow(core, choice, task.signal);
-  if (hold !== undefined) return { hold, swap };
+  if (hold.taken || (await holdNow(core, choice, id, task.signal))) return swap;
   if (swaps < MAX_SWAPS) return swapAndHold(core, choice, task, swaps + 1);
   // Confirmed on our node, so it was there: somebody else spends from this wallet.
   throw shortOf(offer, await freshFacts(core, choice, task.signal));
 }
 
 /** Swaps from the best token that there is for it, or from the next where the fault is that token's alone. */
-async function swapFromBest(core: Core, choice: Choice, facts: Facts, task: Task, onConfirmed: () => void): Promise<Swapped> {
+async function swapFromBest(core: Core, choice: Choice, facts: Facts, task: Task, onConfirmed: () => Promise<void>): Promise<Swapped> {
   const except = new Set<Address>();
   let reason: ExactChangeError | undefined;
   for (;;) {
@@ -128,7 +128,7 @@ async function findForAll(
   const planned = choice.funding !== undefined && !except.has(choice.funding.inputMint) ? choice.funding : undefined;
   const found = reusable(planned, needed - facts.available) ?? (await findEnough(core, choice, facts, needed, signal, except));
   const neededNow = waiting.get(mint) ?? amount;
-  const now = { ...facts, available: knownAvailable(core, facts.source) ?? facts.available };
+  const now = { ...facts, available: (await knownAvailable(core, facts.source)) ?? facts.available };
   if (neededNow <= needed || reusable(found, neededNow - now.available) !== undefined) return found;
   return findEnough(core, choice, now, neededNow, signal, except).catch(() => found);
 }
@@ -151,14 +151,15 @@ function reusable(funding: Funding | undefined, missing: bigint): Funding | unde
   return broughtBy(funding) >= missing ? funding : undefined;
 }
 
-function swapInto(
+async function swapInto(
   core: Core,
   { offer }: Choice,
   funding: Funding,
-  { emit, signal, onSwapSigned }: Task,
-  onConfirmed: () => void,
+  { emit, signal, onSwapSigned, approve }: Task,
+  onConfirmed: () => Promise<void>,
 ): Promise<Swapped> {
   const task = { emit, signal, onSigned: onSwapSigned, onConfirmed };
+  const approved = await approve(funding);
   if ('wrap' in funding) return runWrap(core, funding.wrap, task);
   const { quote, available } = funding;
   const request = {
@@ -169,22 +170,26 @@ function swapInto(
     swapMode: 'ExactOut' as const,
     slippageBps: quote.slippageBps,
   };
-  return runSwap(core, { ...task, request, quote, available, keepWrapped: offer.mint === WSOL_MINT });
+  const keepWrapped = offer.mint === WSOL_MINT;
+  if (!approved) return runSwap(core, { ...task, request, quote, available, keepWrapped });
+  // Quoted anew, it may take no more than what was shown.
+  return runSwap(core, { ...task, request, quote, approved, available: funding.maxInAmount, keepWrapped }).catch((error: unknown) => {
+    throw isExactChangeError(error, 'insufficient_funds') ? noLongerApproved(error) : error;
+  });
 }
 
 /** Takes the tokens if they are there. No swap runs on the account meanwhile: its guard must find what it counted on. */
-function holdNow(core: Core, { offer, facts }: Choice, signal: AbortSignal | undefined): Promise<Hold | undefined> {
+function holdNow(core: Core, { offer, facts }: Choice, id: string, signal: AbortSignal | undefined): Promise<boolean> {
   const take = async () => {
-    if (knownAvailable(core, facts.source) === undefined) await freshFacts(core, { offer, facts }, signal);
+    if ((await knownAvailable(core, facts.source)) === undefined) await freshFacts(core, { offer, facts }, signal);
     throwIfAborted(signal);
-    return takeKnown(core, { offer, facts });
+    return takeKnown(core, { offer, facts }, id);
   };
-  return core.wallet.locks.hold([mintLock(offer.mint)], take, [signal, core.closing.signal]);
+  return core.locks.hold([mintLock(offer.mint)], take, [signal, core.closing.signal]);
 }
 
-function takeKnown(core: Core, { offer, facts }: Pick<Choice, 'offer' | 'facts'>): Hold | undefined {
-  const available = knownAvailable(core, facts.source) ?? 0n;
-  return available >= offer.amount ? core.wallet.ledger.hold(facts.source, offer.amount) : undefined;
+function takeKnown(core: Core, { offer, facts }: Pick<Choice, 'offer' | 'facts'>, id: string): Promise<boolean> {
+  return core.ledger.take(facts.source, id, offer.amount, freshSince(core));
 }
 
 async function freshFacts(core: Core, { offer, facts }: Pick<Choice, 'offer' | 'facts'>, signal: AbortSignal | undefined): Promise<Facts> {

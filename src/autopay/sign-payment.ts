@@ -41,7 +41,8 @@ export async function composePayment(core: Core, { offer, facts }: Choice, signa
     decimals: facts.decimals,
     blockhash,
     nonce: runtime.randomBytes(NONCE_BYTES),
-    price: nextPrice(core, blockhash),
+    // What tells apart payments without a nonce of their own.
+    price: BigInt(await core.next(blockhash)),
   };
   const { message, memo } = buildExactPayment(built);
   checkOwnPayment(message, built);
@@ -104,27 +105,8 @@ export async function signPayment(core: Core, choice: Choice, url: string, signa
     slot,
     blockhash,
     lastValidBlockHeight: lastValidBlockHeight.toString(),
+    ...(offersPaymentId(choice.terms) ? { hasPaymentId: true } : {}),
   };
-}
-
-// Payments without a nonce of their own differ by their compute-unit price. The random start tells processes apart.
-const PRICE_SPREAD = 500;
-const MAX_SEQUENCES = 2_048;
-
-function nextPrice(core: Core, blockhash: string): bigint {
-  const { sequences } = core.wallet;
-  let last = sequences.get(blockhash);
-  if (last === undefined) {
-    const [high = 0, low = 0] = core.config.runtime.randomBytes(2);
-    last = (high * 256 + low) % PRICE_SPREAD;
-    // Each was valid when it came, and a chain has some 150 valid ones at a time: the oldest is long past.
-    for (const oldest of sequences.keys()) {
-      if (sequences.size < MAX_SEQUENCES) break;
-      sequences.delete(oldest);
-    }
-  }
-  sequences.set(blockhash, last + 1);
-  return BigInt(last + 1);
 }
 
 async function askSigner(core: Core, message: Uint8Array, offer: Choice['offer'], url: string): Promise<Uint8Array> {

@@ -22,7 +22,7 @@ export interface Facts {
 export type Surveyed = { readonly offer: Offer; readonly facts: Facts } | { readonly offer: Offer; readonly error: ExactChangeError };
 
 /** How long a balance is taken for true without asking again: other payers of the same wallet are rare. */
-export const BALANCE_MAX_AGE_MS = 30_000;
+const BALANCE_MAX_AGE_MS = 30_000;
 
 const MAX_ADDRESSES_A_CALL = 100;
 
@@ -39,21 +39,24 @@ const KEPT = 1_000;
 /** Reads what the offers need of the chain in one round, and nothing that is known already. */
 export async function survey(core: Core, offers: readonly Offer[], signal: AbortSignal | undefined): Promise<Surveyed[]> {
   const memory = memoryOf(core);
-  const wanted = new Set(offers.flatMap((offer) => unknowns(core, memory, offer)));
-  const accounts = await readAll(core, [...wanted], signal);
-  return offers.map((offer) => {
-    const facts = learn(core, memory, offer, accounts);
-    return 'code' in facts ? { offer, error: facts } : { offer, facts };
-  });
+  const wanted = await Promise.all(offers.map((offer) => unknowns(core, memory, offer)));
+  const accounts = await readAll(core, [...new Set(wanted.flat())], signal);
+  const surveyed: Surveyed[] = [];
+  for (const offer of offers) {
+    const facts = await learn(core, memory, offer, accounts);
+    surveyed.push('code' in facts ? { offer, error: facts } : { offer, facts });
+  }
+  return surveyed;
 }
 
 /** The balance of one of our accounts, less what is promised; undefined where it has to be read first. */
-export function knownAvailable(core: Core, source: Address): bigint | undefined {
-  const { ledger } = core.wallet;
-  const known = ledger.known(source, core.config.runtime.now(), BALANCE_MAX_AGE_MS);
-  if (known === undefined) return undefined;
-  const free = known.amount - ledger.held(source);
-  return free > 0n ? free : 0n;
+export function knownAvailable(core: Core, source: Address): Promise<bigint | undefined> {
+  return core.ledger.available(source, freshSince(core));
+}
+
+/** The oldest balance that is taken for true. */
+export function freshSince({ config }: Core): number {
+  return config.runtime.now() - BALANCE_MAX_AGE_MS;
 }
 
 function memoryOf(core: Core): Memory {
@@ -68,12 +71,12 @@ function programsOf(core: Core, memory: Memory, mint: Address): readonly Address
   return known === undefined ? [TOKEN_PROGRAM, TOKEN_2022_PROGRAM] : [known.tokenProgram];
 }
 
-function unknowns(core: Core, memory: Memory, { mint, payTo }: Offer): Address[] {
+async function unknowns(core: Core, memory: Memory, { mint, payTo }: Offer): Promise<Address[]> {
   const wallet = core.config.signer.address;
   const wanted: Address[] = memory.mints.has(mint) ? [] : [mint];
   for (const program of programsOf(core, memory, mint)) {
     const source = associatedTokenAddress(wallet, mint, program);
-    if (knownAvailable(core, source) === undefined) wanted.push(source);
+    if ((await knownAvailable(core, source)) === undefined) wanted.push(source);
     const destination = associatedTokenAddress(payTo, mint, program);
     if (!memory.payees.has(destination)) wanted.push(payTo, destination);
   }
@@ -95,10 +98,9 @@ async function readAll(core: Core, addresses: readonly Address[], signal: AbortS
   return found;
 }
 
-function learn(core: Core, memory: Memory, offer: Offer, accounts: ReadonlyMap<Address, Read>): Facts | ExactChangeError {
+async function learn(core: Core, memory: Memory, offer: Offer, accounts: ReadonlyMap<Address, Read>): Promise<Facts | ExactChangeError> {
   const { mint, payTo } = offer;
   const { signer, network, runtime } = core.config;
-  const { ledger } = core.wallet;
   let facts = memory.mints.get(mint);
   if (facts === undefined) {
     const account = accounts.get(mint)?.account;
@@ -138,9 +140,9 @@ function learn(core: Core, memory: Memory, offer: Offer, accounts: ReadonlyMap<A
       );
     }
     const usable = decoded !== undefined && decoded.owner === signer.address && decoded.mint === mint;
-    ledger.see(source, { amount: usable ? decoded.amount : 0n, at: runtime.now(), slot });
+    await core.ledger.see(source, { amount: usable ? decoded.amount : 0n, at: runtime.now(), slot });
   }
-  return { tokenProgram, decimals, source, destination, available: knownAvailable(core, source) ?? 0n };
+  return { tokenProgram, decimals, source, destination, available: (await knownAvailable(core, source)) ?? 0n };
 }
 
 function payeeProblem(offer: Offer, destination: Address, payTo: Account | null, receiving: Account | null): ExactChangeError | undefined {

@@ -46,13 +46,13 @@ export function outcomeOf(landed: LandedTransaction, wallet: string, { inputMint
 }
 
 /** Remembers what own accounts hold after it. */
-export function rememberAfter(core: Core, landed: LandedTransaction, { source, output }: SwapOutlook): void {
-  const { ledger } = core.wallet;
+export async function rememberAfter(core: Core, landed: LandedTransaction, { source, output }: SwapOutlook): Promise<void> {
+  const { ledger } = core;
   const at = core.config.runtime.now();
   for (const account of [source, output]) {
     const change = landed.tokenChanges.find((one) => one.account === account);
-    if (change === undefined) ledger.forget(account);
-    else ledger.see(account, { amount: change.after, at }, change.after - change.before);
+    if (change === undefined) await ledger.forget(account);
+    else await ledger.see(account, { amount: change.after, at }, change.after - change.before);
   }
 }
 

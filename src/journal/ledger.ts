@@ -1,92 +1,59 @@
-/** A balance as it was last known. */
-export interface Known {
-  readonly amount: bigint;
-  /** Milliseconds since the epoch. */
-  readonly at: number;
-  /** As of which it was read, where that is known. */
-  readonly slot?: number | undefined;
-}
+import { availableIn, emptyBook, forget, heldOf, hold, release, see, spend, type Book, type Known } from './book.js';
 
-/** Part of a balance that a payment or swap in flight will take. Ended once, by `spend` or `release`; later calls do nothing. */
-export interface Hold {
-  readonly amount: bigint;
-  /**
-   * The tokens left: they are gone from the known balance too.
-   *
-   * @param slot - Where they did, as the chain shows it.
-   */
-  spend(slot?: number): void;
-  /** The tokens stayed. */
-  release(): void;
-}
-
-/** What a wallet's accounts hold, less what is promised to payments and swaps in flight. Keys are token account addresses, and the wallet's own for lamports. */
+/** What a wallet's accounts hold, less what is promised to payments and swaps in flight. Accounts are token account addresses, and the wallet's own for lamports. */
 export interface Ledger {
-  /** The balance as last seen, if not older than `maxAgeMs`. */
-  known(account: string, now: number, maxAgeMs: number): Known | undefined;
-  /**
-   * Takes down a balance as the chain shows it. Payments in flight are in it or not, nobody can tell: where they explain the difference to
-   * what was known, they count as not, because their end takes them off. Where nothing explains it, their end forgets the balance, unless
-   * slots tell.
-   *
-   * @param moved - What is known to have come in, or gone out, since the last time.
-   */
-  see(account: string, known: Known, moved?: bigint): void;
-  forget(account: string): void;
-  held(account: string): bigint;
-  hold(account: string, amount: bigint): Hold;
+  /** What can be spent of an account; undefined where its balance was last seen before `since` (ms since the epoch) and has to be read. */
+  available(account: string, since: number): Promise<bigint | undefined>;
+  /** What is promised to attempts in flight. */
+  held(account: string): Promise<bigint>;
+  /** Takes down a balance as the chain shows it; `moved` is what is known to have come in, or gone out, since the last time. */
+  see(account: string, known: Known, moved?: bigint): Promise<void>;
+  forget(account: string): Promise<void>;
+  /** Holds an amount for an attempt if it is there, as one step. */
+  take(account: string, id: string, amount: bigint, since: number): Promise<boolean>;
+  /** Holds an amount for an attempt that has signed it already; nothing where it is, or was, held. */
+  hold(account: string, id: string, amount: bigint): Promise<void>;
+  /** Ends a hold: the tokens left, in `slot` where the chain shows it. Without a hold, nothing. */
+  spend(account: string, id: string, slot?: number): Promise<void>;
+  /** Ends a hold: the tokens stayed. Without a hold, nothing. */
+  release(account: string, id: string): Promise<void>;
 }
 
-interface Seen extends Known {
-  /** How many holds there were, of any account, when it was read and those that were open may have been in it or not; 0 where they were not. */
-  readonly doubtful: number;
+/** Where books are kept. A change is made to the book as it stands, by nobody else meanwhile. */
+export interface BookShelf {
+  read(account: string): Promise<Book>;
+  change<T>(account: string, change: (book: Book) => { readonly book: Book; readonly result: T }): Promise<T>;
 }
 
-export function createLedger(): Ledger {
-  const balances = new Map<string, Seen>();
-  let made = 0;
-  const holds = new Map<string, bigint>();
-  const change = (account: string, by: bigint) => {
-    const held = (holds.get(account) ?? 0n) + by;
-    if (held === 0n) holds.delete(account);
-    else holds.set(account, held);
-  };
+/** A ledger over books, wherever they are kept. */
+export function ledgerOver({ read, change }: BookShelf): Ledger {
+  const to = (account: string, next: (book: Book) => Book) => change(account, (book) => ({ book: next(book), result: undefined }));
   return {
-    known(account, now, maxAgeMs) {
-      const known = balances.get(account);
-      if (known === undefined || now - known.at > maxAgeMs) return undefined;
-      const { amount, at, slot } = known;
-      return { amount, at, slot };
-    },
-    see(account, { amount, at, slot }, moved = 0n) {
-      const before = balances.get(account);
-      const held = holds.get(account) ?? 0n;
-      const expected = before === undefined ? undefined : before.amount + moved;
-      const isExplained = expected !== undefined && amount <= expected && amount >= expected - held;
-      if (before !== undefined && isExplained) balances.set(account, { ...before, amount: expected, at });
-      else balances.set(account, { amount, at, slot, doubtful: held > 0n ? made : 0 });
-    },
-    forget: (account) => void balances.delete(account),
-    held: (account) => holds.get(account) ?? 0n,
-    hold(account, amount) {
-      const ordinal = made++;
-      let open = true;
-      change(account, amount);
-      const end = () => {
-        const wasOpen = open;
-        open = false;
-        if (wasOpen) change(account, -amount);
-        return wasOpen;
-      };
-      const spend = (slot: number | undefined) => {
-        const known = balances.get(account);
-        if (!end() || known === undefined) return;
-        const left = { ...known, amount: known.amount > amount ? known.amount - amount : 0n };
-        if (ordinal >= known.doubtful) balances.set(account, left);
-        else if (slot === undefined || known.slot === undefined) balances.delete(account);
-        else if (slot > known.slot) balances.set(account, left);
-      };
-      return { amount, spend, release: () => void end() };
-    },
+    available: async (account, since) => availableIn(await read(account), since),
+    held: async (account) => heldOf(await read(account)),
+    see: (account, known, moved) => to(account, (book) => see(book, known, moved)),
+    forget: (account) => to(account, forget),
+    take: (account, id, amount, since) =>
+      change(account, (book) => {
+        const result = (availableIn(book, since) ?? 0n) >= amount;
+        return { book: result ? hold(book, id, amount) : book, result };
+      }),
+    hold: (account, id, amount) => to(account, (book) => hold(book, id, amount)),
+    spend: (account, id, slot) => to(account, (book) => spend(book, id, slot)),
+    release: (account, id) => to(account, (book) => release(book, id)),
   };
+}
+
+/** A ledger in memory: no await between a read and its write makes each change one step. */
+export function createLedger(): Ledger {
+  const books = new Map<string, Book>();
+  const bookOf = (account: string) => books.get(account) ?? emptyBook;
+  return ledgerOver({
+    read: (account) => Promise.resolve(bookOf(account)),
+    change: (account, change) => {
+      const { book, result } = change(bookOf(account));
+      books.set(account, book);
+      return Promise.resolve(result);
+    },
+  });
 }

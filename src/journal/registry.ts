@@ -1,22 +1,14 @@
-import { createLedger, type Ledger } from './ledger.js';
-import { createLocks, type Locks } from './locks.js';
+import { createCoordination } from './coordination.js';
 import { memoryJournal } from './memory.js';
-import type { Journal } from './types.js';
+import type { Coordination, Journal } from './types.js';
 
 /** What all clients of one wallet in this process share. */
 export interface Wallet {
-  readonly ledger: Ledger;
-  readonly locks: Locks;
+  /** For journals that bring none of their own. */
+  readonly coordination: Coordination;
   readonly journal: Journal;
-  /**
-   * How far the process has counted on each blockhash, oldest first: what tells apart payments that carry no nonce of their own.
-   * Shared by all wallets, so that it also tells apart what is planned for the same one twice.
-   */
-  readonly sequences: Map<string, number>;
   /** What payments that wait for a swap need, by output mint: one swap serves them all. */
   readonly waiting: Map<string, bigint>;
-  /** Ids of attempts that a call in this process is presenting right now. */
-  readonly active: Set<string>;
   /** Calls that are choosing what to pay: whoever swaps waits until they have said what they need. */
   readonly arriving: Set<Promise<void>>;
   /** Idempotency keys of purchases that a call in this process is making right now, from before they are written anywhere. */
@@ -26,10 +18,11 @@ export interface Wallet {
 /** What the process keeps, also across copies of the package. */
 interface Shared {
   readonly wallets: Map<string, Wallet>;
-  readonly sequences: Map<string, number>;
+  /** How far is counted on each blockhash, for all wallets: also what is planned for the same one twice is told apart by it. */
+  readonly counts: Map<string, number>;
 }
 
-const SHARED: unique symbol = Symbol.for('exact-change.wallets.2');
+const SHARED: unique symbol = Symbol.for('exact-change.wallets.3');
 
 interface Shelf {
   [SHARED]?: Shared | undefined;
@@ -37,18 +30,15 @@ interface Shelf {
 
 function shared(): Shared {
   const place: Shelf = globalThis as Shelf; // The global object has room for anything.
-  return (place[SHARED] ??= { wallets: new Map(), sequences: new Map() });
+  return (place[SHARED] ??= { wallets: new Map(), counts: new Map() });
 }
 
-/** State that nobody shares but for the sequences: for planning on behalf of others. */
+/** State that nobody shares but for the counts: for planning on behalf of others. */
 export function newWallet(): Wallet {
   return {
-    ledger: createLedger(),
-    locks: createLocks(),
+    coordination: createCoordination(shared().counts),
     journal: memoryJournal(),
-    sequences: shared().sequences,
     waiting: new Map(),
-    active: new Set(),
     arriving: new Set(),
     keys: new Set(),
   };

@@ -1,15 +1,8 @@
 import type { Cap } from '../policy/caps.js';
 import type { Receipt } from '../receipt.js';
-
-/**
- * Where an attempt to pay stands.
- *
- * - `reserved`: its price counts against the caps; nothing is signed.
- * - `signed`: a payment is signed and written here; it may have left.
- * - `settled`: our own RPC showed it.
- * - `unsettled`: proved that it can never land; its price counts no more.
- */
-export type AttemptState = 'reserved' | 'signed' | 'settled' | 'unsettled';
+import type { Ledger } from './ledger.js';
+import type { Locks } from './locks.js';
+import type { AttemptState } from './states.js';
 
 /** A signed payment, with all that presenting it again or finding it on chain needs. */
 export interface SignedPayment {
@@ -25,6 +18,8 @@ export interface SignedPayment {
   readonly blockhash: string;
   /** Decimal string. */
   readonly lastValidBlockHeight: string;
+  /** The header carries a payment id that the seller asked for: it knows the same bytes again, and answers them as it did the first time. */
+  readonly hasPaymentId?: boolean;
 }
 
 /** A swap that an attempt signed: bytes first, outcome later. */
@@ -52,8 +47,11 @@ export interface Attempt {
   /** The same for equal requests: method, URL and body. */
   readonly fingerprint: string;
   readonly idempotencyKey?: string;
+  /** The attempt at the same purchase that this one was signed after, where the caller's policy allows that (`resign`). */
+  readonly resigns?: string;
   /** Milliseconds since the epoch. */
   readonly at: number;
+  readonly payTo: string;
   readonly mint: string;
   readonly amount: string;
   /** Millionths of a dollar as a decimal string; absent where the mint has no price. */
@@ -71,9 +69,10 @@ export interface Owner {
   readonly network: string;
 }
 
-/** A cap that has no room. Millionths of a dollar. */
+/** A cap that has no room. */
 export interface CapBlock {
   readonly cap: Cap;
+  /** In the cap's unit. */
   readonly used: bigint;
 }
 
@@ -82,21 +81,50 @@ export interface KeyTaken {
   readonly taken: Attempt;
 }
 
+/** Which attempts to list; all that is given must hold. */
+export interface AttemptFilter {
+  readonly state?: AttemptState;
+  /** Made then or later; milliseconds since the epoch. */
+  readonly since?: number;
+}
+
 /** Where attempts and what they cost are kept. A write has happened, durably where the journal is durable, when its promise resolves. */
 export interface Journal {
   /**
-   * Writes a new attempt if its key is free and every cap has room for it: checked and written as one step. Otherwise writes nothing
-   * and says why.
+   * Writes a new attempt if its key is free and every cap that counts it has room: checked and written as one step. Otherwise writes
+   * nothing and says why. The key is free where all that bear it are unsettled or abandoned, or are the one that the attempt `resigns`.
    */
   reserve(attempt: Attempt, caps: readonly Cap[]): Promise<CapBlock | KeyTaken | undefined>;
-  /** Replaces an attempt as a whole: what the next state lacks, its key too, is gone. */
+  /**
+   * Replaces an attempt as a whole: what the next state lacks, its key too, is gone. Where `mayFollow` says that the state cannot follow,
+   * because somebody else has decided it meanwhile, what stands is kept. Rejects where the attempt was released: it must not go on.
+   */
   put(attempt: Attempt): Promise<void>;
-  /** Forgets an attempt that never signed a payment; its price counts no more. */
+  /** Forgets an attempt that never signed a payment; its price counts no more. Nothing where it has signed one. */
   release(id: string): Promise<void>;
   /** Attempts at the same request, or under the same key where one is given; in the order they were made. */
   similar(owner: Owner, fingerprint: string, idempotencyKey: string | undefined): Promise<Attempt[]>;
   /** An owner's attempts in the order they were made. */
-  attempts(owner: Owner, state?: AttemptState): AsyncIterable<Attempt>;
-  /** What is spent or reserved of each cap at a time, in millionths of a dollar. */
+  attempts(owner: Owner, filter?: AttemptFilter): AsyncIterable<Attempt>;
+  /** What is spent or reserved of each cap at a time, in the cap's unit. */
   used(owner: Owner, caps: readonly Cap[], now: number): Promise<bigint[]>;
+  /** What keeps payers in several processes out of each other's way. A journal without it is for the payers of one process. */
+  coordination?(owner: Owner): Coordination;
+}
+
+/** What the payers of one wallet share, besides its attempts. */
+export interface Coordination {
+  readonly ledger: Ledger;
+  readonly locks: Locks;
+  readonly claims: Claims;
+  /** Counts up under a name, never twice the same: what tells apart payments that carry no nonce of their own. */
+  next(name: string): Promise<number>;
+}
+
+/** Which attempts a call is at. A claim ends with its process, however that ends. */
+export interface Claims {
+  take(id: string): Promise<void>;
+  drop(id: string): Promise<void>;
+  /** Those of some attempts that are claimed. */
+  live(ids: readonly string[]): Promise<ReadonlySet<string>>;
 }

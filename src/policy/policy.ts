@@ -1,18 +1,39 @@
-import { formatUiAmount, parseUiAmount, toAmount } from '../amount.js';
-import { ConfigError } from '../errors.js';
-import { pinnedMint } from '../network.js';
-import { isAddress } from '../solana/address.js';
+import type { Cap } from './caps.js';
+import { readHost } from './hosts.js';
+import { DAY_MS, HOUR_MS, readLimits, type LimitOptions } from './limits.js';
+import { readLists, type List, type ListOptions } from './lists.js';
+import type { Plan } from './plan.js';
+import { readMint, readUnits, readUsd, refuse, refuseOtherFields } from './read.js';
+
+export { formatUsd, USD_DECIMALS } from './dollars.js';
 
 /** The caller's rules about money. Dollars are decimal text such as `"0.25"`, with at most six decimals. */
 export interface PolicyOptions {
   /** US dollars that one payment may cost. Default `"1.00"`. */
   readonly maxPerPayment?: string;
+  /** US dollars in any 60 minutes. */
+  readonly maxPerHour?: string;
   /** US dollars in any 24 hours. Default `"10.00"`. */
   readonly maxPerDay?: string;
+  /** US dollars in all that the journal knows of. */
+  readonly maxTotal?: string;
   /** US dollars in any 24 hours for each host, such as `{ 'api.example.com': '1.00' }`. Without a port it stands for all ports. */
   readonly maxPerHost?: Readonly<Record<string, string>>;
   /** Base units that one payment may cost, by mint or pinned symbol. A mint without a price can be paid only with such a cap. */
   readonly maxAmount?: Readonly<Record<string, bigint | string>>;
+  /** More caps. All caps hold, each by itself. */
+  readonly limits?: readonly LimitOptions[];
+  /** What alone may be paid: each list that is given has to name it. */
+  readonly allow?: ListOptions;
+  /** What may not be paid, also where `allow` names it. */
+  readonly deny?: ListOptions;
+  /** Asked before anything is signed, with what would be signed. Only `true` lets it go on. */
+  readonly approve?: (plan: Plan) => boolean | Promise<boolean>;
+  /**
+   * How many more payments may be signed for a call whose paid request was answered with 402, where that answer shows that nothing was
+   * settled: for no higher price, and to the same payee. Default 0. Until the chain decides, both count against every cap.
+   */
+  readonly resign?: 0 | 1;
   /** Base units that one swap may take, by mint or pinned symbol: a bound that no quote can move. */
   readonly maxInAmount?: Readonly<Record<string, bigint | string>>;
   /** US dollars that a swap gets at least, so that small calls do not each cost a swap. Default `"0.05"`. */
@@ -35,9 +56,15 @@ export interface PolicyOptions {
 /** The rules, checked. Dollars are millionths of a dollar. */
 export interface Policy {
   readonly maxPerPayment: bigint;
-  readonly maxPerDay: bigint;
-  readonly maxPerHost: ReadonlyMap<string, bigint>;
   readonly maxAmount: ReadonlyMap<string, bigint>;
+  /** The limits on single payments; as {@link caps}, with a window of 0. */
+  readonly perPayment: readonly Cap[];
+  /** The caps over time. One for each host or payee names it `*`, and is no cap before it names one. */
+  readonly caps: readonly Cap[];
+  /** What denies comes first. */
+  readonly lists: readonly List[];
+  readonly approve: ((plan: Plan) => boolean | Promise<boolean>) | undefined;
+  readonly resign: 0 | 1;
   readonly maxInAmount: ReadonlyMap<string, bigint>;
   readonly minSwap: bigint;
   readonly maxSlippageBps: number;
@@ -47,19 +74,18 @@ export interface Policy {
   readonly maxRentLamports: bigint;
 }
 
-/** Decimals of a dollar amount inside the library. */
-export const USD_DECIMALS = 6;
-
-/** Millionths of a dollar as text: `1250000n` is `"1.25"`. */
-export function formatUsd(microUsd: bigint): string {
-  return formatUiAmount(microUsd, USD_DECIMALS);
-}
-
 const NAMES: readonly (keyof PolicyOptions)[] = [
   'maxPerPayment',
+  'maxPerHour',
   'maxPerDay',
+  'maxTotal',
   'maxPerHost',
   'maxAmount',
+  'limits',
+  'allow',
+  'deny',
+  'approve',
+  'resign',
   'maxInAmount',
   'minSwap',
   'maxSlippageBps',
@@ -69,22 +95,17 @@ const NAMES: readonly (keyof PolicyOptions)[] = [
   'maxRentLamports',
 ];
 
-/** A host as `URL` gives it, without the trailing dot that names the same place. */
-export function plainHost(host: string): string {
-  return host.replace(/\.(?=:[0-9]+$|$)/, '');
-}
-
 /** Checks the rules and fills in the defaults. Throws `ConfigError` (`invalid_option`). */
 export function parsePolicy(options: PolicyOptions, network: string): Policy {
-  refuseOtherThanTable('policy', options);
-  const unknown = Object.keys(options).find((name) => !NAMES.some((known) => known === name));
-  // A misspelt cap would be no cap at all.
-  if (unknown !== undefined) throw refuse(`policy.${unknown}`, `is no rule. Use one of ${NAMES.join(', ')}.`);
-  const lamports = (name: 'maxFeeLamports' | 'maxRentLamports', preset: bigint): bigint => {
-    const value = toAmount(options[name] ?? preset);
-    if (value === undefined) throw refuse(`policy.${name}`, 'must be lamports as a bigint or a decimal string.');
-    return value;
-  };
+  refuseOtherFields('policy', options, NAMES);
+  const { approve, resign = 0, limits: given = [] } = options;
+  if (approve !== undefined && typeof approve !== 'function') throw refuse('policy.approve', 'must be a function.');
+  if (![0, 1].includes(resign)) throw refuse('policy.resign', 'must be 0 or 1.');
+  const limits = readLimits(given, network);
+  const lamports = (name: 'maxFeeLamports' | 'maxRentLamports', preset: bigint): bigint =>
+    readUnits(`policy.${name}`, options[name] ?? preset, 'lamports');
+  const units = (name: 'maxAmount' | 'maxInAmount'): ReadonlyMap<string, bigint> =>
+    readTable(name, options[name], (option, mint, amount) => [readMint(option, mint, network), readUnits(option, amount, 'base units')]);
   const bps = (name: 'maxSlippageBps' | 'maxPriceImpactBps' | 'maxSwapLossBps', preset: number): number => {
     const value = options[name] ?? preset;
     if (!Number.isInteger(value) || value < 0 || value > 10_000)
@@ -92,12 +113,21 @@ export function parsePolicy(options: PolicyOptions, network: string): Policy {
     return value;
   };
   return Object.freeze({
-    maxPerPayment: dollars('policy.maxPerPayment', options.maxPerPayment ?? '1.00'),
-    maxPerDay: dollars('policy.maxPerDay', options.maxPerDay ?? '10.00'),
-    maxPerHost: table('maxPerHost', options.maxPerHost, (host, usd) => [hostName(host), dollars(`policy.maxPerHost['${host}']`, usd)]),
-    maxAmount: table('maxAmount', options.maxAmount, (mint, amount) => mintCap('maxAmount', mint, amount, network)),
-    maxInAmount: table('maxInAmount', options.maxInAmount, (mint, amount) => mintCap('maxInAmount', mint, amount, network)),
-    minSwap: dollars('policy.minSwap', options.minSwap ?? '0.05'),
+    maxPerPayment: readUsd('policy.maxPerPayment', options.maxPerPayment ?? '1.00'),
+    maxAmount: units('maxAmount'),
+    perPayment: Object.freeze(limits.filter(({ windowMs }) => windowMs === 0)),
+    caps: Object.freeze([
+      ...dollarCaps('maxPerHour', options.maxPerHour, HOUR_MS),
+      ...dollarCaps('maxPerDay', options.maxPerDay ?? '10.00', DAY_MS),
+      ...dollarCaps('maxTotal', options.maxTotal, undefined),
+      ...hostCaps(options.maxPerHost),
+      ...limits.filter(({ windowMs }) => windowMs !== 0),
+    ]),
+    lists: Object.freeze([...readLists('deny', options.deny, network), ...readLists('allow', options.allow, network)]),
+    approve,
+    resign,
+    maxInAmount: units('maxInAmount'),
+    minSwap: readUsd('policy.minSwap', options.minSwap ?? '0.05'),
     maxSlippageBps: bps('maxSlippageBps', 50),
     maxPriceImpactBps: bps('maxPriceImpactBps', 100),
     maxSwapLossBps: bps('maxSwapLossBps', 100),
@@ -106,54 +136,29 @@ export function parsePolicy(options: PolicyOptions, network: string): Policy {
   });
 }
 
-function refuse(option: string, rule: string): ConfigError {
-  return new ConfigError('invalid_option', `Option ${option} ${rule}`, { details: { option } });
+function dollarCaps(name: string, usd: string | undefined, windowMs: number | undefined): Cap[] {
+  return usd === undefined ? [] : [{ name, unit: 'USD', limit: readUsd(`policy.${name}`, usd), windowMs }];
 }
 
-function dollars(option: string, text: unknown): bigint {
-  const value = parseUiAmount(text, USD_DECIMALS);
-  if (value === undefined) throw refuse(option, 'must be US dollars as a decimal string such as "0.25", with at most six decimals.');
-  return value;
-}
-
-/** A list or a Map has no entries here, and would silently be no cap. */
-function refuseOtherThanTable(option: string, value: unknown): void {
-  if (typeof value !== 'object' || value === null || Symbol.iterator in value) throw refuse(option, 'must be an object.');
+function hostCaps(given: PolicyOptions['maxPerHost']): Cap[] {
+  const limits = readTable('maxPerHost', given, (option, host, usd) => [readHost(option, host), readUsd(option, usd)]);
+  return [...limits].map(([host, limit]) => ({ name: `maxPerHost['${host}']`, unit: 'USD', limit, windowMs: DAY_MS, host }));
 }
 
 /** Caps by name, each name read as the caps know it. Two names of one thing would silently lose one cap. */
-function table<V>(
+function readTable<V>(
   name: 'maxPerHost' | 'maxAmount' | 'maxInAmount',
   given: Readonly<Record<string, V>> | undefined,
-  read: (key: string, value: V) => [string, bigint],
+  read: (option: string, key: string, value: V) => [string, bigint],
 ): ReadonlyMap<string, bigint> {
   const caps = new Map<string, bigint>();
   if (given === undefined) return caps;
-  refuseOtherThanTable(`policy.${name}`, given);
+  refuseOtherFields(`policy.${name}`, given);
   for (const [key, value] of Object.entries(given)) {
-    const [known, cap] = read(key, value);
-    if (caps.has(known)) throw refuse(`policy.${name}['${key}']`, 'is there already under another spelling. Give one.');
+    const option = `policy.${name}['${key}']`;
+    const [known, cap] = read(option, key, value);
+    if (caps.has(known)) throw refuse(option, 'is there already under another spelling. Give one.');
     caps.set(known, cap);
   }
   return caps;
-}
-
-/** Letters, digits, dots and a port; or an IPv6 address. Neither wildcards nor anything that is more than a host. */
-const HOST = /^(?:[\p{L}\p{N}\p{M}_-]+(?:\.[\p{L}\p{N}\p{M}_-]+)*\.?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?$/iu;
-
-function hostName(host: string): string {
-  try {
-    if (HOST.test(host)) return plainHost(new URL(`https://${host}`).host);
-  } catch {
-    // refused below, with the option's name
-  }
-  throw refuse(`policy.maxPerHost['${host}']`, 'must be named by a host such as "api.example.com".');
-}
-
-function mintCap(name: 'maxAmount' | 'maxInAmount', mint: string, amount: bigint | string, network: string): [string, bigint] {
-  const address = pinnedMint(network, mint)?.mint ?? mint;
-  const cap = toAmount(amount);
-  if (!isAddress(address) || cap === undefined)
-    throw refuse(`policy.${name}['${mint}']`, 'must be base units of a mint, as a bigint or a decimal string.');
-  return [address, cap];
 }

@@ -4,7 +4,7 @@ import { base64 } from '@scure/base';
 import { ConfigError } from '../errors.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../network.js';
 import { isAddress } from './address.js';
-import { askNodes, explainShape, explainWeb3Error } from './failover.js';
+import { askNodes, explainShape, explainWeb3Error, inTurn } from './failover.js';
 import type { Node } from './failover.js';
 import { Fault } from './fault.js';
 import { askGenesis, checkedNode } from './genesis.js';
@@ -213,7 +213,7 @@ function rpcOver(all: Nodes): Rpc {
 
     onSignature: (signature, listener) => socket.subscribe(signature, listener),
 
-    alone: () => (nodes.length === 1 ? [rpc] : nodes.map((node) => rpcOver({ ...all, nodes: [node] }))),
+    alone: () => (nodes.length === 1 ? [rpc] : inTurn(nodes).map((node) => rpcOver({ ...all, nodes: [node] }))),
 
     close() {
       closing.abort(new Fault('unavailable', 'the connection was closed'));

@@ -2,6 +2,7 @@ import type { Connection } from '@solana/web3.js';
 import { systemRuntime } from '../runtime.js';
 import { bounded } from './bounded.js';
 import { Fault, jsonRpcFault, toTransportError, worstFault } from './fault.js';
+import { afterFault, GOOD, takeTurns, type Standing } from './standing.js';
 
 /** One RPC node: a Connection whose requests end with the signal. */
 export interface Node {
@@ -28,10 +29,34 @@ const ROUNDS = 2;
 const PAUSE_MS = 250;
 /** A node that wants a longer pause is not waited for. */
 const MAX_PAUSE_MS = 2_000;
+/** To see whether a node is back must not cost a call much that another can answer. */
+const PROBE_MS = 1_000;
+
+/** How each node did when it was asked last, by whichever call. */
+const standings = new WeakMap<Node, Standing>();
+const standingOf = (node: Node): Standing => standings.get(node) ?? GOOD;
 
 /**
- * Asks the nodes in order until one answers, and after a short pause once more. Bounded by `timeoutMs` altogether, of
- * which no node gets more than its share; rejects with the signal's reason or a `TransportError`.
+ * To be called with what becomes of a node that is asked now. Does nothing if it has failed or answered since then, for another call:
+ * calls that are under way together fail by one and the same outage.
+ */
+function watchNode(node: Node, probe: boolean): (after: (before: Standing) => Standing) => void {
+  const before = probe ? { ...standingOf(node), probing: true } : standingOf(node);
+  standings.set(node, before);
+  return (after) => {
+    if (standings.get(node) === before) standings.set(node, after(before));
+  };
+}
+
+/** The nodes in the order in which they are worth asking now. */
+export function inTurn(nodes: readonly Node[]): readonly Node[] {
+  const { turns, left } = takeTurns(nodes.map(standingOf), systemRuntime.now());
+  return [...turns, ...left].map(({ index }) => nodes[index]).filter((node) => node !== undefined);
+}
+
+/**
+ * Asks the nodes in turn until one answers, and after a short pause once more: those that have failed lately after the others. Bounded by
+ * `timeoutMs` altogether, of which no node gets more than its share; rejects with the signal's reason or a `TransportError`.
  */
 export async function askNodes<T>(
   nodes: readonly Node[],
@@ -43,19 +68,31 @@ export async function askNodes<T>(
   const until = systemRuntime.now() + timeoutMs;
   const left = () => Math.max(1, until - systemRuntime.now());
 
-  const round = async (stop: AbortSignal): Promise<{ value: T } | readonly Fault[]> => {
-    const faults: Fault[] = [];
-    for (const [index, node] of nodes.entries()) {
-      if (stop.aborted) break;
+  const round = async (stop: AbortSignal, now: number): Promise<{ value: T } | readonly Fault[]> => {
+    const { turns, left: alone } = takeTurns(nodes.map(standingOf), now);
+    const faults = alone.map(({ fault }) => fault);
+    const isOver = () => stop.aborted;
+    for (const [count, { index, probe }] of turns.entries()) {
+      const node = nodes[index];
+      if (node === undefined || isOver()) break;
+      const next = turns.length - count - 1;
+      const share = left() / (next + 1);
+      const note = watchNode(node, probe);
       try {
         const task = async (own: AbortSignal) => {
           // At the same time, so that who takes over for another node is no slower.
           const [value] = await Promise.all([ask(node.connect(own), node), unchecked === true ? undefined : node.admit?.()]);
           return value;
         };
-        return { value: await bounded(left() / (nodes.length - index), late, [stop], task) };
+        const value = await bounded(probe && next > 0 ? Math.min(share, PROBE_MS) : share, late, [stop], task);
+        note(() => GOOD);
+        return { value };
       } catch (error) {
-        faults.push(error instanceof Fault ? error : node.explain(error));
+        const fault = error instanceof Fault ? error : node.explain(error);
+        // That the caller gave up says nothing of the node.
+        const isGivenUp = isOver() && fault.kind !== 'timeout';
+        note((before) => (isGivenUp ? { ...before, probing: false } : afterFault(before, fault, systemRuntime.now())));
+        faults.push(fault);
       }
     }
     return faults;
@@ -67,8 +104,10 @@ export async function askNodes<T>(
       for (let rounds = 0; rounds < ROUNDS && !stop.aborted; rounds += 1) {
         const pause = rounds === 0 ? 0 : pauseAfter(faults);
         if (pause === undefined || pause >= left()) break;
+        // Timers may be early: who waited as long as a node had asked for has waited long enough.
+        const waited = systemRuntime.now() + pause;
         if (pause > 0) await systemRuntime.sleep(pause, stop);
-        const answer = await round(stop);
+        const answer = await round(stop, Math.max(waited, systemRuntime.now()));
         if ('value' in answer) return answer.value;
         faults = answer;
       }

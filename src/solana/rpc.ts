@@ -106,7 +106,7 @@ export interface Rpc {
   genesisHash(options?: CallOptions): Promise<string>;
   /** Calls back once when the signature is confirmed or failed, where the node has WebSocket; silent where it has not. Returns the unsubscription. */
   onSignature(signature: string, listener: (error: string | null) => void): () => void;
-  /** Each node by itself, in order: for answers that only say something together. */
+  /** Each node by itself, those that failed lately last: for answers that only say something together. */
   alone(): readonly Rpc[];
   close(): void;
 }

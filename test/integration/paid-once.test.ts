@@ -258,7 +258,7 @@ describe('a journal', () => {
     await expect(first).rejects.toBe('enough');
     const attempts = [];
     for await (const attempt of journal.attempts({ wallet: payer.address, network: SOLANA_MAINNET })) attempts.push(attempt);
-    expect(attempts).toMatchObject([{ state: 'reserved', microUsd: '0', swap: { signature: expect.any(String) } }]);
+    expect(attempts).toMatchObject([{ state: 'abandoned', swap: { signature: expect.any(String) } }]);
     expect((await payer.client.spent())[0]?.used).toBe('0');
     // No payment was signed under the key.
     expect((await payer.client.fetch(url('/usdc'), { idempotencyKey: 'order' })).status).toBe(200);

@@ -8,10 +8,11 @@ import { fakeRpc, OURS, payment, type FakeNode } from './fake-chain.js';
 type Core = Parameters<typeof follow>[0];
 
 /** A payment of 40 out of 100 that is followed on this node. */
-function followed(node: FakeNode) {
+async function followed(node: FakeNode) {
   const wallet = newWallet();
-  wallet.ledger.see('source', { amount: 100n, at: 0, slot: 1_005 });
-  const hold = wallet.ledger.hold('source', 40n);
+  const { ledger } = wallet.coordination;
+  await ledger.see('source', { amount: 100n, at: 0, slot: 1_005 });
+  await ledger.hold('source', 'a', 40n);
   const closing = new AbortController();
   let heard = (): void => undefined;
   const asked = new Promise<void>((resolve) => (heard = resolve));
@@ -19,10 +20,18 @@ function followed(node: FakeNode) {
   const listening = { ...rpc, tip: (...args: Parameters<typeof rpc.tip>) => (heard(), rpc.tip(...args)) };
   const both = { ...rpc, alone: () => [listening] };
   // Only what following looks at; a whole client would say nothing more.
-  const core = { wallet, closing, journal: memoryJournal(), config: { runtime: systemRuntime }, rpc: both } as unknown as Core;
+  const core = {
+    ...wallet.coordination,
+    wallet,
+    closing,
+    journal: memoryJournal(),
+    config: { runtime: systemRuntime },
+    rpc: both,
+  } as unknown as Core;
   const receipt = { payment: {} };
-  const open = { attempt: { id: 'a', state: 'signed', payment: payment(), receipt }, hold, seen: new Set() } as unknown as Open;
-  const left = () => [wallet.ledger.known('source', 0, 0)?.amount, wallet.ledger.held('source')];
+  const open = { attempt: { id: 'a', state: 'signed', payment: payment(), receipt }, seen: new Set() } as unknown as Open;
+  // What is free, and what is held.
+  const left = async () => [await ledger.available('source', 0), await ledger.held('source')];
   return { core, open, closing, asked, left };
 }
 
@@ -30,37 +39,37 @@ const tx = { slot: 1_010, memo: 'nonce', signed: { signatures: ['tx', OURS] } };
 
 describe('what a payment holds', () => {
   it('is gone once it settled', async () => {
-    const { core, open, left } = followed({ slot: 2_000, height: 1n, history: { tx } });
+    const { core, open, left } = await followed({ slot: 2_000, height: 1n, history: { tx } });
     await follow(core, open, () => undefined);
-    expect(left()).toEqual([60n, 0n]);
+    expect(await left()).toEqual([60n, 0n]);
   });
 
   it('is free once it never can settle, and the balance is read anew', async () => {
-    const { core, open, left } = followed({ slot: 2_000, height: 501n });
+    const { core, open, left } = await followed({ slot: 2_000, height: 501n });
     await follow(core, open, () => undefined);
-    expect(left()).toEqual([undefined, 0n]);
+    expect(await left()).toEqual([undefined, 0n]);
   });
 
   it('counts as gone where the client closes first: nobody else is left to end it', async () => {
-    const { core, open, closing, asked, left } = followed({ slot: 2_000, height: 1n });
+    const { core, open, closing, asked, left } = await followed({ slot: 2_000, height: 1n });
     const end = follow(core, open, () => undefined);
     await asked;
-    expect(left()).toEqual([100n, 40n]);
+    expect(await left()).toEqual([60n, 40n]);
     closing.abort();
     await end;
-    expect(left()).toEqual([60n, 0n]);
+    expect(await left()).toEqual([60n, 0n]);
   });
 
   it('stays while another client of the wallet follows it', async () => {
-    const { core, open, closing, asked, left } = followed({ slot: 2_000, height: 1n });
+    const { core, open, closing, asked, left } = await followed({ slot: 2_000, height: 1n });
     const other = { ...core, closing: new AbortController() };
     const ends = [follow(core, open, () => undefined), follow(other, open, () => undefined)] as const;
     await asked;
     closing.abort();
     await ends[0];
-    expect(left()).toEqual([100n, 40n]);
+    expect(await left()).toEqual([60n, 40n]);
     other.closing.abort();
     await ends[1];
-    expect(left()).toEqual([60n, 0n]);
+    expect(await left()).toEqual([60n, 0n]);
   });
 });

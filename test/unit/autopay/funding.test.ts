@@ -43,7 +43,7 @@ function coreWith(sells: (amount: bigint) => bigint, asked: ResolvedRequest[]): 
     },
     transport: { quote },
     prices: { quote },
-    wallet: newWallet(),
+    ...newWallet().coordination,
   } as unknown as Core;
 }
 

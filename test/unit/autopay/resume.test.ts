@@ -13,7 +13,7 @@ import { fakeRpc, OURS, payment, refused, type FakeNode } from './fake-chain.js'
 type Core = Parameters<typeof resume>[0];
 const HOUR = 3_600_000;
 const NOW = 10 * HOUR;
-const cap = { name: 'maxPerDay', windowMs: 24 * HOUR, limit: 10_000_000n } as const;
+const cap = { name: 'maxPerDay', unit: 'USD', windowMs: 24 * HOUR, limit: 10_000_000n } as const;
 
 function attempt(id: string, part: Partial<Attempt> = {}): Attempt {
   return {
@@ -27,6 +27,7 @@ function attempt(id: string, part: Partial<Attempt> = {}): Attempt {
     host: 'seller.example',
     fingerprint: id,
     at: NOW - HOUR,
+    payTo: 'p',
     mint: 'm',
     amount: '1',
     microUsd: '1000000',
@@ -73,7 +74,8 @@ async function coreWith(attempts: readonly Attempt[], node: FakeNode, part: Part
   const rpc = fakeRpc([node], part);
   const config = { signer: { address: 'w' }, network: SOLANA_MAINNET, runtime };
   // Only what resuming looks at; a whole configuration would say nothing more.
-  const core = { config, events: createEvents(runtime.now), rpc, wallet: newWallet(), journal, closing } as unknown as Core;
+  const wallet = newWallet();
+  const core = { ...wallet.coordination, config, events: createEvents(runtime.now), rpc, wallet, journal, closing } as unknown as Core;
   const states = async () => {
     const all: Record<string, string> = {};
     for await (const { id, state } of journal.attempts({ wallet: 'w', network: SOLANA_MAINNET })) all[id] = state;
@@ -104,39 +106,20 @@ describe('a reservation that signed nothing', () => {
     expect([await states(), await used()]).toEqual([{}, 0n]);
   });
 
-  it('is kept where its call may be at work in another process, and freed later', async () => {
-    const { core, states, pass } = await coreWith([attempt('young', { at: NOW - 60_000 })], past);
-    await resume(core);
-    await resume(core);
-    await pass(13 * 60_000);
-    expect(await states()).toEqual({ young: 'reserved' });
-    await pass(61_000);
-    expect(await states()).toEqual({});
-  });
-
-  it('is kept where its call is at work in this process, however long it takes', async () => {
+  it('is kept while a call claims it, however long that takes', async () => {
     const { core, states } = await coreWith([attempt('slow')], past);
-    core.wallet.active.add('slow');
+    await core.claims.take('slow');
     await resume(core);
     expect(await states()).toEqual({ slow: 'reserved' });
   });
 
   it('is left to whoever went on with it meanwhile', async () => {
-    const { core, journal, states, pass } = await coreWith([attempt('young', { at: NOW - 60_000 })], past);
-    await resume(core);
-    await journal.put(signed('young'));
-    await pass(HOUR);
+    const { core, journal, states } = await coreWith([attempt('young')], past);
+    const { live } = core.claims;
+    // It is signed between the look at the journal and the look at who is alive.
+    const claims = { ...core.claims, live: async (ids: readonly string[]) => (await journal.put(signed('young')), live(ids)) };
+    await resume({ ...core, claims });
     expect(await states()).toEqual({ young: 'signed' });
-  });
-
-  it('is waited for once, and no longer than the client lives', async () => {
-    const { core, naps, closing, states, pass } = await coreWith([attempt('young', { at: NOW })], past);
-    await resume(core);
-    await resume(core);
-    expect(naps.size).toBe(1);
-    closing.abort();
-    await pass(HOUR);
-    expect(await states()).toEqual({ young: 'reserved' });
   });
 });
 
@@ -144,9 +127,9 @@ describe('a reservation with a signed swap', () => {
   it.each([
     ['is freed once the swap is past its last height', past, {}, {}],
     ['is freed once the swap landed', { ...past, height: 500n }, { statuses: found('confirmed') }, {}],
-    ['is kept while the swap is only processed', { ...past, height: 500n }, { statuses: found('processed') }, { dead: 'reserved' }],
-    ['is kept while the swap may land', { ...past, height: 500n }, { statuses: () => Promise.resolve([null]) }, { dead: 'reserved' }],
-    ['is kept while no node answers', { ...past, down: true }, {}, { dead: 'reserved' }],
+    ['is kept while the swap is only processed', { ...past, height: 500n }, { statuses: found('processed') }, { dead: 'abandoned' }],
+    ['is kept while the swap may land', { ...past, height: 500n }, { statuses: () => Promise.resolve([null]) }, { dead: 'abandoned' }],
+    ['is kept while no node answers', { ...past, down: true }, {}, { dead: 'abandoned' }],
   ])('%s', async (_, node, part, left) => {
     const { core, states } = await coreWith([attempt('dead', { swap })], node, part);
     await resume(core);
@@ -164,6 +147,28 @@ describe('a reservation with a signed swap', () => {
     status = { slot: 1, commitment: 'finalized', error: '"X"' };
     await pass(1_000);
     expect(await states()).toEqual({});
+  });
+
+  it('gives its budget and its key back at once', async () => {
+    const { core, journal, used } = await coreWith(
+      [attempt('dead', { swap, idempotencyKey: 'order' })],
+      { ...past, height: 1n },
+      { statuses: found('processed') },
+    );
+    await resume(core);
+    expect(await used()).toBe(0n);
+    expect(await journal.similar({ wallet: 'w', network: SOLANA_MAINNET }, 'dead', 'order')).toEqual([]);
+  });
+
+  it('is waited for once, and no longer than the client lives', async () => {
+    const { core, naps, closing, states, pass } = await coreWith([attempt('dead', { swap })], { ...past, down: true });
+    await resume(core);
+    await resume(core);
+    await new Promise(setImmediate);
+    expect(naps.size).toBe(1);
+    closing.abort();
+    await pass(HOUR);
+    expect(await states()).toEqual({ dead: 'abandoned' });
   });
 });
 

@@ -47,6 +47,7 @@ function coreOf(blockhash: string, valid: Rpc['isBlockhashValid'] = () => Promis
   return {
     config: { signer: { address: payer }, runtime: systemRuntime },
     rpc: fakeRpc([], { isBlockhashValid: valid }),
+    ...wallet.coordination,
     wallet,
     blockhashes: { fresh: () => Promise.resolve({ blockhash, lastValidBlockHeight: 700n, slot: 5_000 }), drop: () => undefined },
   } as unknown as Core;
@@ -112,16 +113,5 @@ describe('equal payments without a nonce of ours', () => {
         100,
       ),
     ).toBe(100);
-  });
-
-  it('are counted for no more blockhashes than may be valid', async () => {
-    const wallet = newWallet();
-    const first = ownHash();
-    wallet.sequences.clear();
-    wallet.sequences.set(first, 7);
-    for (let index = 0; index < 2_047; index += 1) wallet.sequences.set(`hash${index}`, 1);
-    await compose(coreOf(ownHash(), undefined, wallet));
-    expect(wallet.sequences.size).toBe(2_048);
-    expect(wallet.sequences.has(first)).toBe(false);
   });
 });

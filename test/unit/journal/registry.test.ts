@@ -33,8 +33,8 @@ describe('what clients of one wallet share', () => {
     expect(elsewhere).not.toBe(walletOf);
     const [here, there] = [walletOf('copied', 'network'), elsewhere('copied', 'network')];
     expect(there).toBe(here);
-    there.ledger.hold('account', 5n);
-    expect(here.ledger.held('account')).toBe(5n);
+    await there.coordination.ledger.hold('account', 'attempt', 5n);
+    expect(await here.coordination.ledger.held('account')).toBe(5n);
   });
 });
 

@@ -1,0 +1,146 @@
+import { randomUUID } from 'node:crypto';
+import { ConfigError } from '../../src/errors.js';
+import { ledgerOver } from '../../src/journal/ledger.js';
+import type { Coordination, Journal, Owner } from '../../src/journal/types.js';
+import { attemptsIn } from './postgres/attempts.js';
+import { booksIn } from './postgres/books.js';
+import { sharedClaims } from './postgres/claims.js';
+import { nextIn } from './postgres/counters.js';
+import { createDatabase, guarded } from './postgres/database.js';
+import { createGate } from './postgres/gate.js';
+import { digest, lockKey, ownerParts } from './postgres/keys.js';
+import { sharedLocks, type SharedLocks } from './postgres/locks.js';
+import { openPool } from './postgres/own-pool.js';
+import { ignored, type OpenPool, type PostgresClient, type PostgresPool } from './postgres/pool.js';
+import { prepareTables, tablesIn } from './postgres/schema.js';
+import { createSession } from './postgres/session.js';
+
+export type { PostgresClient, PostgresPool };
+
+/** Where the journal is kept, and how long a statement may take. */
+export type PostgresJournalOptions = PostgresPlace & {
+  /** The schema that its tables are in; made where it is missing. At most 63 lower-case letters, digits and underscores. Default `exact_change`. */
+  readonly schema?: string;
+  /** The most that a call waits for the database, in milliseconds. Default 10000. */
+  readonly timeoutMs?: number;
+};
+
+/** A database by its address, or a pool of the package `pg` that the caller keeps, with room for at least two connections. */
+export type PostgresPlace =
+  { readonly connectionString: string; readonly pool?: undefined } | { readonly pool: PostgresPool; readonly connectionString?: undefined };
+
+/** A journal in Postgres. */
+export interface PostgresJournal extends Journal {
+  coordination(owner: Owner): Coordination;
+  /** Waits for what is under way, and frees what this journal holds. Ends its connections, and leaves a pool of the caller's open. */
+  close(): Promise<void>;
+}
+
+/**
+ * A journal in Postgres, for processes and machines that share a wallet: budgets, held balances and locks count for all of them. Its tables
+ * are made on first use. One connection of it is kept for locks, so what lies between must keep sessions: PgBouncer in transaction mode does not.
+ * Nothing is done, and no connection opened, before the first call; the package `pg` is loaded then.
+ *
+ * Calls reject with `TransportError` (`journal_unavailable`) where the database fails or is silent for longer than `timeoutMs`, and with
+ * `ConfigError` (`missing_dependency`) where `pg` is not installed.
+ *
+ * @throws `ConfigError` (`invalid_option`).
+ *
+ * @example
+ * const journal = postgresJournal({ connectionString: process.env.DATABASE_URL });
+ * const client = createClient({ walletSecretKey, journal });
+ * // and at the end
+ * await client.close();
+ * await journal.close();
+ */
+export function postgresJournal(options: PostgresJournalOptions): PostgresJournal {
+  const { schema = 'exact_change', timeoutMs = 10_000 } = options;
+  const tables = tablesIn(schema);
+  if (!Number.isInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > MOST_MS) {
+    throw refuse('timeoutMs', `must be whole milliseconds from 1 to ${MOST_MS}.`);
+  }
+  const direct = createDatabase(opener(options, timeoutMs), timeoutMs);
+  const [calls, holds] = [createGate(), createGate()];
+  const database = guarded(
+    direct,
+    calls,
+    preparing(() => prepareTables(direct, tables)),
+  );
+  const channel = `exact_change_${digest(schema).slice(0, 16)}`;
+  const session = createSession(database, {
+    channel,
+    async restore(query, line) {
+      await locks.restore(query);
+      await claims.restore(query, line);
+    },
+    notified: (key) => locks.freed(key),
+    lost() {
+      locks.lost();
+      session.revive();
+    },
+    needed: () => locks.any || claims.any,
+  });
+  const locks: SharedLocks = sharedLocks(session, channel, (name) => lockKey(schema, 'lock', name));
+  const claims = sharedClaims(session, database, tables, randomUUID());
+  let closing: Promise<void> | undefined;
+
+  return {
+    ...attemptsIn(database, tables),
+    coordination: (owner) => ({
+      ledger: ledgerOver(booksIn(database, tables, owner)),
+      locks: {
+        hold: (names, work, signals) => {
+          const own = names.map((name) => JSON.stringify([...ownerParts(owner), name]));
+          return holds.pass('lock', () => locks.hold(own, work, signals));
+        },
+      },
+      claims: { take: claims.take, drop: claims.drop, live: claims.live },
+      next: (name) => nextIn(database, tables, owner, name),
+    }),
+    close() {
+      closing ??= (async () => {
+        // In this order: what runs under a lock still writes.
+        await holds.close();
+        await calls.close();
+        await claims.clear(direct).catch(ignored);
+        await session.close();
+        await direct.close();
+      })();
+      return closing;
+    },
+  };
+}
+
+/** What `setTimeout` and Postgres both take. */
+const MOST_MS = 2 ** 31 - 1;
+
+function refuse(option: string, rule: string): ConfigError {
+  return new ConfigError('invalid_option', `Option ${option} ${rule}`, { details: { option } });
+}
+
+/** How the pool comes about. What is wrong with an address is said without it: it holds a password. */
+function opener({ connectionString, pool }: PostgresPlace, timeoutMs: number): () => Promise<OpenPool> {
+  if ((connectionString === undefined) === (pool === undefined)) throw refuse('connectionString', 'or pool must be given, and not both.');
+  if (pool !== undefined) return () => Promise.resolve(borrow(pool));
+  if (typeof connectionString !== 'string' || !/^(postgres(ql)?:\/\/|socket:|\/)./.test(connectionString)) {
+    throw refuse('connectionString', 'must be the address of a Postgres database such as "postgres://user@localhost/payments".');
+  }
+  return () => openPool(connectionString, timeoutMs);
+}
+
+function borrow(pool: PostgresPool): OpenPool {
+  pool.on('error', ignored);
+  return { pool, close: () => Promise.resolve(pool.removeListener('error', ignored)).then(ignored) };
+}
+
+/** Work that is done once; where it failed, the next call tries again. */
+function preparing(work: () => Promise<void>): () => Promise<void> {
+  let done: Promise<void> | undefined;
+  return () => {
+    done ??= work().catch((error: unknown) => {
+      done = undefined;
+      throw error;
+    });
+    return done;
+  };
+}

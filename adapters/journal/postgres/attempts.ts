@@ -1,0 +1,126 @@
+import { copyOf } from '../../../src/journal/attempt-json.js';
+import { attemptStates, mayFollow, type AttemptState } from '../../../src/journal/states.js';
+import type { Attempt, Journal } from '../../../src/journal/types.js';
+import { takenOf } from '../../../src/policy/caps.js';
+import { plainHost, portless } from '../../../src/policy/hosts.js';
+import { capRows, capValues } from './caps.js';
+import type { Database, Row } from './database.js';
+import { digest, lockKey, ownerParts } from './keys.js';
+import type { Tables } from './schema.js';
+
+// How many attempts a statement fetches.
+const PAGE = 500;
+
+const states = Object.keys(attemptStates) as AttemptState[];
+const releasable = states.filter((state) => attemptStates[state].release);
+
+/** The attempts of a journal in the database's tables, which exist. */
+export function attemptsIn(database: Database, tables: Tables): Omit<Journal, 'coordination'> {
+  const { attempts, schema } = tables;
+  const columns = 'state, counts, at, host, bare_host, pay_to, mint, amount, micro_usd, key, request, record';
+
+  const reserve = `
+    with used as (${capRows(tables)}),
+    full_cap as (select n, used from used where used + cost > most order by n limit 1),
+    taken as (
+      select record from ${attempts}
+      where wallet = $1 and network = $2 and key = $24 and counts and ($13::text is null or id <> $13) order by seq limit 1
+    ),
+    made as (
+      insert into ${attempts} (wallet, network, id, ${columns})
+      select $1, $2, $14, $15, $16, $17::float8, $18, $19, $20, $21, $22::numeric, $23::numeric, $24, $25, $26
+      where not exists (select from full_cap) and not exists (select from taken)
+    )
+    select (select record from taken) as taken, (select n from full_cap)::text as n, (select used from full_cap)::text as used`;
+
+  const put = `
+    update ${attempts} set (${columns}) = ($5, $6, $7::float8, $8, $9, $10, $11, $12::numeric, $13::numeric, $14, $15, $16)
+    where id = $3 and wallet = $1 and network = $2 and state = any ($4::text[])
+    returning id`;
+
+  return {
+    async reserve(given, caps) {
+      const attempt = copyOf(given);
+      const asked = caps.map((cap) => ({ cap, cost: takenOf(cap, attempt) })).filter(({ cost }) => cost > 0n);
+      const values = columnsOf(attempt);
+      const [row] = await database.transaction('reserve', async (query) => {
+        // On its own: a statement sees what was committed before it began, and this one ends when it is our turn.
+        await query('select pg_advisory_xact_lock($1::bigint)::text', [lockKey(schema, 'reserve', ...ownerParts(attempt))]);
+        return query(reserve, [...ownerParts(attempt), ...capValues(asked, attempt.at), attempt.resigns ?? null, attempt.id, ...values]);
+      });
+      if (row?.['taken'] !== undefined) return { taken: attemptOf(row['taken']) };
+      const blocking = row?.['n'] === undefined ? undefined : asked[Number(row['n'])];
+      return blocking === undefined ? undefined : { cap: blocking.cap, used: BigInt(row?.['used'] ?? 0) };
+    },
+
+    async put(given) {
+      const attempt = copyOf(given);
+      const from = states.filter((state) => mayFollow(state, attempt.state));
+      const written = await database.query('put', put, [...ownerParts(attempt), attempt.id, from, ...columnsOf(attempt)]);
+      if (written.length > 0) return;
+      // Asked afterwards: within one statement an attempt that is being released would still seem to be there.
+      const standing = await database.query('put', `select id from ${attempts} where id = $1`, [attempt.id]);
+      if (standing.length === 0) throw new Error(`The attempt ${attempt.id} is not in the journal: it was released.`);
+    },
+
+    async release(id) {
+      await database.query('release', `delete from ${attempts} where id = $1 and state = any ($2::text[])`, [id, releasable]);
+    },
+
+    async similar(owner, fingerprint, idempotencyKey) {
+      const [column, name] = idempotencyKey === undefined ? ['request', digest(fingerprint)] : ['key', digest(idempotencyKey)];
+      const text = `select record from ${attempts} where wallet = $1 and network = $2 and ${column} = $3 order by seq`;
+      return (await database.query('similar', text, [...ownerParts(owner), name])).map(recordOf);
+    },
+
+    async *attempts(owner, { state, since } = {}) {
+      const open = state !== undefined && state !== 'settled' && state !== 'unsettled';
+      // Named again as it stands in the index of what is open, so that this serves.
+      const only = open ? `and state in ('reserved', 'abandoned', 'signed')` : '';
+      const text = `select seq::text as place, record from ${attempts}
+        where wallet = $1 and network = $2 and seq > $3::bigint and ($4::text is null or state = $4) and at >= $5::float8 ${only}
+        order by seq limit ${PAGE}`;
+      let last: string | undefined = '0';
+      while (last !== undefined) {
+        const rows: Row[] = await database.query('attempts', text, [...ownerParts(owner), last, state ?? null, since ?? -Infinity]);
+        for (const row of rows) yield recordOf(row);
+        last = rows.length < PAGE ? undefined : rows[rows.length - 1]?.['place'];
+      }
+    },
+
+    async used(owner, caps, now) {
+      const asked = caps.map((cap) => ({ cap, cost: 0n }));
+      const text = `select used::text from (${capRows(tables)}) capped order by n`;
+      const rows = await database.query('used', text, [...ownerParts(owner), ...capValues(asked, now)]);
+      return rows.map((row) => BigInt(row['used'] ?? 0));
+    },
+  };
+}
+
+/** In the order of `columns`. */
+function columnsOf(attempt: Attempt): unknown[] {
+  const { state, at, host, payTo, mint, amount, microUsd, fingerprint, idempotencyKey } = attempt;
+  return [
+    state,
+    attemptStates[state].counts,
+    at,
+    plainHost(host),
+    portless(host),
+    payTo,
+    mint,
+    amount,
+    microUsd ?? '0',
+    idempotencyKey === undefined ? null : digest(idempotencyKey),
+    digest(fingerprint),
+    JSON.stringify(attempt),
+  ];
+}
+
+function recordOf(row: Row): Attempt {
+  return attemptOf(row['record'] ?? 'null');
+}
+
+function attemptOf(record: string): Attempt {
+  // Written from an attempt, above.
+  return JSON.parse(record) as Attempt;
+}

@@ -1,0 +1,50 @@
+import type { Cap } from '../../../src/policy/caps.js';
+import type { Tables } from './schema.js';
+
+const HOUR_MS = 60 * 60 * 1000;
+
+/** A cap as the statements take it, at a moment. */
+interface Asked {
+  readonly cap: Cap;
+  /** What an attempt would take of it, in its unit. */
+  readonly cost: bigint;
+}
+
+/** Ten arrays for the parameters $3 to $12 of a statement with {@link capRows}. */
+export function capValues(asked: readonly Asked[], now: number): unknown[] {
+  const since = asked.map(({ cap }) => (cap.windowMs === undefined ? -Infinity : now - cap.windowMs));
+  const hours = since.map((time) => Math.floor(time / HOUR_MS));
+  return [
+    asked.map((_, index) => index),
+    asked.map(({ cap }) => cap.unit),
+    asked.map(({ cap }) => cap.limit.toString()),
+    asked.map(({ cost }) => cost.toString()),
+    since,
+    hours,
+    // Where the hour that the window begins in ends; -Infinity for a window without a beginning.
+    hours.map((hour) => (hour + 1) * HOUR_MS),
+    asked.map(({ cap }) => cap.host ?? null),
+    asked.map(({ cap }) => cap.payTo ?? null),
+    asked.map(({ cap }) => cap.mint ?? null),
+  ];
+}
+
+/** The caps of the parameters as rows, `used` among their columns: the hours that lie in the window, and the attempts of the one that it begins in. */
+export function capRows({ attempts, spent }: Tables): string {
+  // `counts` and `takenOf` of the policy, once for sums and once for single attempts.
+  const counted = (row: string) => `${row}.wallet = $1 and ${row}.network = $2
+      and (c.host is null or ${row}.host = c.host or ${row}.bare_host = c.host)
+      and (c.pay_to is null or ${row}.pay_to = c.pay_to)
+      and (c.mint is null or ${row}.mint = c.mint)
+      and (c.unit in ('USD', 'payments') or ${row}.mint = c.unit)`;
+  return `
+    select c.n, c.most, c.cost, coalesce((
+      select sum(case c.unit when 'USD' then s.micro_usd when 'payments' then s.payments else s.amount end)
+      from ${spent} s where s.hour > c.hour and ${counted('s')}
+    ), 0) + coalesce((
+      select sum(case c.unit when 'USD' then a.micro_usd when 'payments' then 1 else a.amount end)
+      from ${attempts} a where a.counts and a.at > c.since and a.at < c.edge and ${counted('a')}
+    ), 0) as used
+    from unnest($3::int[], $4::text[], $5::numeric[], $6::numeric[], $7::float8[], $8::float8[], $9::float8[], $10::text[], $11::text[], $12::text[])
+      as c (n, unit, most, cost, since, hour, edge, host, pay_to, mint)`;
+}

@@ -1,0 +1,163 @@
+import { ConfigError } from '../../../src/errors.js';
+import type { Database, Query } from './database.js';
+import { lockKey } from './keys.js';
+
+/** The version of the tables that this code reads and writes. */
+const VERSION = 1;
+
+/** The name of each table, quoted, in one schema. */
+export interface Tables {
+  readonly schema: string;
+  readonly attempts: string;
+  readonly spent: string;
+  readonly books: string;
+  readonly claims: string;
+  readonly counters: string;
+  readonly version: string;
+}
+
+/** What may stand between quotes without a second thought; Postgres cuts longer names. */
+const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/;
+
+/** Throws `ConfigError` (`invalid_option`). */
+export function tablesIn(schema: unknown): Tables {
+  if (typeof schema !== 'string' || !SCHEMA.test(schema) || schema.startsWith('pg_')) {
+    throw new ConfigError(
+      'invalid_option',
+      'Option schema must be at most 63 lower-case letters, digits and underscores, not starting with a digit or pg_.',
+      { details: { option: 'schema' } },
+    );
+  }
+  const table = (name: string) => `"${schema}"."${name}"`;
+  return {
+    schema,
+    attempts: table('attempts'),
+    spent: table('spent'),
+    books: table('books'),
+    claims: table('claims'),
+    counters: table('counters'),
+    version: table('version'),
+  };
+}
+
+/** Makes the tables where they are missing. Rejects with `ConfigError` (`invalid_option`) where a newer version of the package made them. */
+export async function prepareTables(database: Database, tables: Tables): Promise<void> {
+  // Looked at without any right to create: the tables may have been made by somebody else.
+  const found = await database.query('tables', 'select to_regclass($1)::text as name', [tables.version]);
+  if (found[0]?.['name'] === undefined) {
+    await database.transaction('tables', async (query) => {
+      await query('select pg_advisory_xact_lock($1::bigint)::text', [lockKey(tables.schema, 'tables')]);
+      const [row] = await query('select to_regclass($1)::text as name, to_regnamespace($2)::text as schema', [
+        tables.version,
+        `"${tables.schema}"`,
+      ]);
+      // Asked only where it is missing, because "if not exists" too wants the right to create schemas.
+      if (row?.['schema'] === undefined) await query(`create schema "${tables.schema}"`);
+      if (row?.['name'] === undefined) await create(query, tables);
+    });
+  }
+  const [row] = await database.query('tables', `select max(version)::text as version from ${tables.version}`);
+  if (row?.['version'] === String(VERSION)) return;
+  throw new ConfigError(
+    'invalid_option',
+    `The journal's tables in schema ${tables.schema} have version ${row?.['version'] ?? 'none'}, and this copy of exact-change knows version ${VERSION}. Use the newer copy everywhere, or name another schema.`,
+    { details: { option: 'schema' } },
+  );
+}
+
+/**
+ * `spent` holds what was spent by hour, host, payee and mint, so that a cap adds up hours and looks at single attempts of one hour only. A
+ * trigger keeps it, so that it is right whoever writes. Sums are `numeric`: exact, without a bound. Times are `double precision`, the
+ * numbers of JavaScript. Records are JSON in `text`, which keeps what `jsonb` would change or refuse.
+ */
+async function create(query: Query, { schema, attempts, spent, books, claims, counters, version }: Tables): Promise<void> {
+  await query(`
+    create table ${attempts} (
+      seq bigint generated always as identity,
+      id text primary key,
+      wallet text not null,
+      network text not null,
+      state text not null,
+      counts boolean not null,
+      at double precision not null,
+      host text not null,
+      bare_host text not null,
+      pay_to text not null,
+      mint text not null,
+      amount numeric not null check (amount >= 0),
+      micro_usd numeric not null check (micro_usd >= 0),
+      request text not null,
+      key text,
+      record text not null
+    );
+    create index on ${attempts} (wallet, network, seq);
+    create index on ${attempts} (wallet, network, seq) where state in ('reserved', 'abandoned', 'signed');
+    create index on ${attempts} (wallet, network, at) where counts;
+    create index on ${attempts} (wallet, network, request);
+    create index on ${attempts} (wallet, network, key) where key is not null;
+
+    create table ${spent} (
+      wallet text not null,
+      network text not null,
+      hour double precision not null,
+      host text not null,
+      bare_host text not null,
+      pay_to text not null,
+      mint text not null,
+      micro_usd numeric not null,
+      amount numeric not null,
+      payments numeric not null,
+      primary key (wallet, network, hour, host, pay_to, mint)
+    ) with (fillfactor = 50);
+
+    create function "${schema}".tally() returns trigger language plpgsql as $tally$
+    begin
+      if tg_op = 'UPDATE' and (old.counts, old.at, old.host, old.pay_to, old.mint, old.amount, old.micro_usd)
+        is not distinct from (new.counts, new.at, new.host, new.pay_to, new.mint, new.amount, new.micro_usd) then
+        return null;
+      end if;
+      if tg_op <> 'INSERT' and old.counts then
+        update ${spent} s set micro_usd = s.micro_usd - old.micro_usd, amount = s.amount - old.amount, payments = s.payments - 1
+        where s.wallet = old.wallet and s.network = old.network and s.hour = floor(old.at / 3600000)
+          and s.host = old.host and s.pay_to = old.pay_to and s.mint = old.mint;
+      end if;
+      if tg_op <> 'DELETE' and new.counts then
+        insert into ${spent} as s values (new.wallet, new.network, floor(new.at / 3600000), new.host, new.bare_host, new.pay_to, new.mint,
+          new.micro_usd, new.amount, 1)
+        on conflict (wallet, network, hour, host, pay_to, mint) do update
+        set micro_usd = s.micro_usd + excluded.micro_usd, amount = s.amount + excluded.amount, payments = s.payments + 1;
+      end if;
+      return null;
+    end
+    $tally$;
+    create trigger tally after insert or update or delete on ${attempts} for each row execute function "${schema}".tally();
+
+    create table ${books} (
+      wallet text not null,
+      network text not null,
+      account text not null,
+      book text not null,
+      primary key (wallet, network, account)
+    );
+
+    create table ${claims} (
+      id text not null,
+      instance text not null,
+      holder bigint not null,
+      primary key (id, instance)
+    );
+
+    create table ${counters} (
+      wallet text not null,
+      network text not null,
+      name text not null,
+      next bigint not null,
+      used_at timestamptz not null default now(),
+      primary key (wallet, network, name)
+    );
+    create index on ${counters} (used_at);
+
+    create table ${version} (version integer not null);
+    insert into ${version} values (${VERSION});
+  `);
+}

@@ -1,0 +1,69 @@
+import { isExactChangeError, TransportError } from '../errors.js';
+import type { Attempt, AttemptFilter, Coordination, Journal, Owner } from '../journal/types.js';
+import { bounded } from '../solana/bounded.js';
+
+type Call = <T>(step: string, work: () => Promise<T>) => Promise<T>;
+
+/** A journal that fails, or does not answer in time, rejects with `journal_unavailable`: money moves only where it is on record before. */
+export function guardJournal(journal: Journal, timeoutMs: number): Journal {
+  const call = callWithin(timeoutMs);
+  return {
+    reserve: (attempt, caps) => call('reserve', () => journal.reserve(attempt, caps)),
+    put: (attempt) => call('put', () => journal.put(attempt)),
+    release: (id) => call('release', () => journal.release(id)),
+    similar: (owner, fingerprint, key) => call('similar', () => journal.similar(owner, fingerprint, key)),
+    attempts: (owner, filter) => eachWithin(call, journal, owner, filter),
+    used: (owner, caps, now) => call('used', () => journal.used(owner, caps, now)),
+  };
+}
+
+/** The same for what several processes share. Waiting for a lock is the caller's to bound. */
+export function guardCoordination({ ledger, locks, claims, next }: Coordination, timeoutMs: number): Coordination {
+  const call = callWithin(timeoutMs);
+  return {
+    ledger: {
+      available: (account, since) => call('balance', () => ledger.available(account, since)),
+      held: (account) => call('balance', () => ledger.held(account)),
+      see: (account, known, moved) => call('balance', () => ledger.see(account, known, moved)),
+      forget: (account) => call('balance', () => ledger.forget(account)),
+      take: (account, id, amount, since) => call('hold', () => ledger.take(account, id, amount, since)),
+      hold: (account, id, amount) => call('hold', () => ledger.hold(account, id, amount)),
+      spend: (account, id, slot) => call('hold', () => ledger.spend(account, id, slot)),
+      release: (account, id) => call('hold', () => ledger.release(account, id)),
+    },
+    locks,
+    claims: {
+      take: (id) => call('claim', () => claims.take(id)),
+      drop: (id) => call('claim', () => claims.drop(id)),
+      live: (ids) => call('claim', () => claims.live(ids)),
+    },
+    next: (name) => call('next', () => next(name)),
+  };
+}
+
+function callWithin(timeoutMs: number): Call {
+  const late = () => new Error(`The journal did not answer within timeouts.journal, ${timeoutMs} ms.`);
+  return async (step, work) => {
+    try {
+      // In an async function: a journal may throw at once.
+      return await bounded(timeoutMs, late, [], async () => work());
+    } catch (cause) {
+      // It may well say itself what is wrong.
+      if (isExactChangeError(cause)) throw cause;
+      throw new TransportError(
+        'journal_unavailable',
+        'The journal could not be read or written, so nothing more was signed or sent. Repair it, then try again.',
+        { details: { step }, cause },
+      );
+    }
+  };
+}
+
+async function* eachWithin(call: Call, journal: Journal, owner: Owner, filter: AttemptFilter | undefined): AsyncIterable<Attempt> {
+  const iterator = journal.attempts(owner, filter)[Symbol.asyncIterator]();
+  for (;;) {
+    const next: IteratorResult<Attempt, unknown> = await call('attempts', () => iterator.next());
+    if (next.done === true) return;
+    yield next.value;
+  }
+}

@@ -1,0 +1,113 @@
+/** A balance as it was last known. */
+export interface Known {
+  readonly amount: bigint;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  /** As of which it was read, where that is known. */
+  readonly slot?: number | undefined;
+}
+
+interface Seen extends Known {
+  /** How many holds the book had made when it was read and those that were open may have been in it or not; 0 where they were not. */
+  readonly doubtful: number;
+}
+
+/** What an attempt will take of the account. */
+interface Held {
+  readonly id: string;
+  readonly amount: bigint;
+  /** How many holds the book had made before it. */
+  readonly ordinal: number;
+}
+
+/** What an attempt took, or gave back (0). */
+interface Ended {
+  readonly id: string;
+  readonly amount: bigint;
+  /** Where the chain shows it. */
+  readonly slot?: number | undefined;
+}
+
+/** One account: what it was last seen to hold, and what is promised to payments in flight. Plain data; each change makes a new one. */
+export interface Book {
+  readonly known?: Seen | undefined;
+  readonly made: number;
+  readonly holds: readonly Held[];
+  /** The latest ends, oldest first. */
+  readonly ended: readonly Ended[];
+}
+
+// More than end while one balance is read.
+const REMEMBERED = 32;
+
+export const emptyBook: Book = { made: 0, holds: [], ended: [] };
+
+export function heldOf({ holds }: Book): bigint {
+  return holds.reduce((sum, { amount }) => sum + amount, 0n);
+}
+
+/** What can be spent: the balance less what is promised, undefined where it was last seen before `since`. */
+export function availableIn(book: Book, since: number): bigint | undefined {
+  if (book.known === undefined || book.known.at < since) return undefined;
+  const free = book.known.amount - heldOf(book);
+  return free > 0n ? free : 0n;
+}
+
+/**
+ * Takes down a balance as the chain shows it. Payments in flight are in it or not, nobody can tell: where they explain the difference to
+ * what was known, they count as not, because their end takes them off. Where nothing explains it, their end forgets the balance, unless
+ * slots tell.
+ *
+ * @param moved - What is known to have come in, or gone out, since the last time.
+ */
+export function see(book: Book, { amount, at, slot }: Known, moved = 0n): Book {
+  const { known } = book;
+  const held = heldOf(book);
+  const expected = known === undefined ? undefined : known.amount + moved;
+  if (known !== undefined && expected !== undefined && amount <= expected && amount >= expected - held) {
+    return { ...book, known: { ...known, amount: expected, at } };
+  }
+  // It may have been read before a payment whose end is here already.
+  const missed =
+    slot === undefined ? 0n : book.ended.reduce((sum, end) => (end.slot !== undefined && end.slot > slot ? sum + end.amount : sum), 0n);
+  const left = amount > missed ? amount - missed : 0n;
+  return { ...book, known: { amount: left, at, slot, doubtful: held > 0n ? book.made : 0 } };
+}
+
+export function forget({ known: _known, ...book }: Book): Book {
+  return book;
+}
+
+/** Promises an amount to an attempt; nothing where it has, or lately had, its promise. */
+export function hold(book: Book, id: string, amount: bigint): Book {
+  if ([...book.holds, ...book.ended].some((one) => one.id === id)) return book;
+  return { ...book, made: book.made + 1, holds: [...book.holds, { id, amount, ordinal: book.made }] };
+}
+
+/** The tokens stayed. */
+export function release(book: Book, id: string): Book {
+  return book.holds.some((one) => one.id === id) ? end(book, { id, amount: 0n }) : book;
+}
+
+/**
+ * The tokens left: they are gone from the known balance too.
+ *
+ * @param slot - Where they did, as the chain shows it.
+ */
+export function spend(book: Book, id: string, slot?: number): Book {
+  const held = book.holds.find((one) => one.id === id);
+  if (held === undefined) return book;
+  const { amount, ordinal } = held;
+  const after = end(book, { id, amount, slot });
+  const { known } = after;
+  if (known === undefined) return after;
+  const left = { ...after, known: { ...known, amount: known.amount > amount ? known.amount - amount : 0n } };
+  if (ordinal >= known.doubtful) return left;
+  if (slot === undefined || known.slot === undefined) return forget(after);
+  return slot > known.slot ? left : after;
+}
+
+function end(book: Book, ended: Ended): Book {
+  const holds = book.holds.filter(({ id }) => id !== ended.id);
+  return { ...book, holds, ended: [...book.ended, ended].slice(-REMEMBERED) };
+}

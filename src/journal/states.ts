@@ -1,0 +1,59 @@
+/**
+ * The life of an attempt to pay, as data. The journals hold to `next`, the flow to `onCrash` and `onRepeat`, the README shows the table, and
+ * the tests walk it.
+ *
+ * - `counts`: its price counts against the caps.
+ * - `next`: what a journal lets follow. An attempt that has a decided state never goes back to an open one.
+ * - `release`: a journal may forget it.
+ */
+export const attemptStates = {
+  reserved: {
+    meaning: 'Its price counts against the caps, and its tokens are being held or swapped for. No payment is signed.',
+    counts: true,
+    next: ['reserved', 'abandoned', 'signed'],
+    release: true,
+    onCrash: 'Freed, once its swap, where it signed one, can do no more.',
+    onRepeat: 'A new purchase; with its key while its call is alive: payment_in_progress.',
+  },
+  abandoned: {
+    meaning: 'It failed before a payment was signed, and a swap that it signed may still land.',
+    counts: false,
+    next: ['abandoned'],
+    release: true,
+    onCrash: 'Freed, once its swap can do no more.',
+    onRepeat: 'A new purchase, which swaps into the same token only once that swap is decided.',
+  },
+  signed: {
+    meaning: 'A payment is signed and written here; it may have left, and it may land until its last valid block height is final.',
+    counts: true,
+    next: ['signed', 'settled', 'unsettled'],
+    release: false,
+    onCrash: 'The chain is asked until it has decided.',
+    onRepeat: 'The chain is asked. Not decided: the same bytes again (GET, HEAD, a payment id, or repeatable), else payment_uncertain.',
+  },
+  settled: {
+    meaning: 'Our own RPC showed the payment on chain.',
+    counts: true,
+    next: ['settled'],
+    release: false,
+    onCrash: 'Stays.',
+    onRepeat:
+      'Answer delivered: a new purchase. Else the same bytes again (a payment id, or repeatable), or already_spent for retryWindow.',
+  },
+  unsettled: {
+    meaning: 'Proved that it can never land: past its last valid block height at finalized, and not found.',
+    counts: false,
+    next: ['unsettled'],
+    release: false,
+    onCrash: 'Stays.',
+    onRepeat: 'A new purchase.',
+  },
+} as const;
+
+export type AttemptState = keyof typeof attemptStates;
+
+/** Whether a journal lets one state follow another. */
+export function mayFollow(from: AttemptState, to: AttemptState): boolean {
+  const next: readonly AttemptState[] = attemptStates[from].next;
+  return next.includes(to);
+}

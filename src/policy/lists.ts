@@ -1,0 +1,89 @@
+import { cleanText, PolicyError } from '../errors.js';
+import { toNetwork } from '../network.js';
+import { namesHost, plainHost, readListedHost } from './hosts.js';
+import type { Policy } from './policy.js';
+import { readAddress, readList, readMint, refuse, refuseOtherFields } from './read.js';
+
+/** Which payments are allowed, or denied. Each list that is given is held to; an empty one names nothing. */
+export interface ListOptions {
+  /** Such as `api.example.com`, as in `maxPerHost`; `*.example.com` names its subdomains, and not itself. */
+  readonly hosts?: readonly string[];
+  /** Wallets that are paid, base58. */
+  readonly payees?: readonly string[];
+  /** Addresses or pinned symbols. */
+  readonly mints?: readonly string[];
+  /** CAIP-2 ids or names of Solana clusters. */
+  readonly networks?: readonly string[];
+  /** Payment schemes such as `exact`, in any case. */
+  readonly schemes?: readonly string[];
+}
+
+type Kind = keyof ListOptions;
+
+/** A list, its entries in the form that they are compared in. */
+export interface List {
+  /** Such as `deny.hosts`. */
+  readonly name: string;
+  readonly allows: boolean;
+  readonly kind: Kind;
+  readonly entries: readonly string[];
+}
+
+const READ: Readonly<Record<Kind, (option: string, entry: unknown, network: string) => string>> = {
+  hosts: readListedHost,
+  payees: (option, entry) => readAddress(option, entry),
+  mints: readMint,
+  networks: (option, entry) => {
+    const known = typeof entry === 'string' ? toNetwork(entry) : undefined;
+    if (known === undefined) throw refuse(option, 'must be a Solana cluster such as "solana" or its CAIP-2 id.');
+    return known;
+  },
+  schemes: (option, entry) => {
+    if (typeof entry !== 'string' || !/^[a-z0-9_-]+$/i.test(entry)) throw refuse(option, 'must be a scheme such as "exact".');
+    return entry.toLowerCase();
+  },
+};
+const KINDS: readonly Kind[] = ['hosts', 'payees', 'mints', 'networks', 'schemes'];
+
+/** Checks the lists under `policy.allow` or `policy.deny`. Throws `ConfigError` (`invalid_option`). */
+export function readLists(side: 'allow' | 'deny', lists: ListOptions | undefined, network: string): readonly List[] {
+  if (lists === undefined) return [];
+  refuseOtherFields(`policy.${side}`, lists, KINDS);
+  return KINDS.flatMap((kind) => {
+    const [name, given] = [`${side}.${kind}`, lists[kind]];
+    if (given === undefined) return [];
+    const entries = readList(`policy.${name}`, given, (option, entry) => READ[kind](option, entry, network));
+    return [{ name, allows: side === 'allow', kind, entries }];
+  });
+}
+
+/** Whether the lists let a host be paid, before anything that it asks for is looked at. Returns the refusal (`not_allowed`), or undefined. */
+export function checkPlace(policy: Policy, host: string): PolicyError | undefined {
+  return refusedBy(policy, { hosts: plainHost(host) });
+}
+
+/** Whether the lists let an offer be paid. Returns the refusal (`not_allowed`), or undefined. */
+export function checkOffer(
+  policy: Policy,
+  { payTo, mint, network, scheme }: { readonly payTo: string; readonly mint: string; readonly network: string; readonly scheme: string },
+): PolicyError | undefined {
+  return refusedBy(policy, {
+    payees: payTo,
+    mints: mint,
+    networks: toNetwork(network) ?? network,
+    schemes: scheme.trim().toLowerCase(),
+  });
+}
+
+function refusedBy({ lists }: Policy, values: Readonly<Partial<Record<Kind, string>>>): PolicyError | undefined {
+  for (const { name, allows, kind, entries } of lists) {
+    const value = values[kind];
+    if (value === undefined || entries.some((entry) => (kind === 'hosts' ? namesHost(entry, value) : entry === value)) === allows) continue;
+    return new PolicyError(
+      'not_allowed',
+      `policy.${name} ${allows ? 'does not name' : 'names'} what is in details.value, so it is not paid. Change the list to allow it.`,
+      { details: { list: name, value: cleanText(value) } },
+    );
+  }
+  return undefined;
+}

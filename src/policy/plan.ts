@@ -1,0 +1,37 @@
+import type { OfferRefusal } from '../errors.js';
+import type { SwapQuote } from '../swap/types.js';
+import type { X402Version } from '../x402/types.js';
+import type { CapUse } from './caps.js';
+
+/** What paying for a call would take. JSON-safe; amounts are decimal strings of base units. */
+export interface Plan {
+  readonly url: string;
+  readonly method: string;
+  /** Of the unpaid answer. */
+  readonly status: number;
+  /** What would be paid; absent where the call asks for no payment. */
+  readonly payment?: {
+    readonly x402Version: X402Version;
+    readonly network: string;
+    readonly mint: string;
+    readonly amount: string;
+    readonly decimals: number;
+    readonly uiAmount: string;
+    readonly payTo: string;
+    readonly feePayer: string;
+    /** US dollars as decimal text; absent where the mint has no price. */
+    readonly usd?: string;
+    /** What the wallet can spend of the mint now. */
+    readonly available: string;
+  };
+  /** The swap that would come first, where the wallet holds too little. */
+  readonly swap?: Omit<SwapQuote, 'raw'>;
+  /** Lamports of SOL that would be wrapped first, for a payment in wrapped SOL. */
+  readonly wrap?: string;
+  /** The entries of `accepts` that would not be paid, and why. */
+  readonly refused: readonly OfferRefusal[];
+  /** The most lamports that the swap's network fee may take; the payment's own is the facilitator's. */
+  readonly maxFeeLamports: string;
+  /** The rolling caps as they stand before it. */
+  readonly caps: readonly CapUse[];
+}

@@ -1,0 +1,50 @@
+import { parseUiAmount, toAmount } from '../amount.js';
+import { ConfigError } from '../errors.js';
+import { pinnedMint } from '../network.js';
+import { isAddress } from '../solana/address.js';
+import type { Address } from '../solana/types.js';
+import { USD_DECIMALS } from './dollars.js';
+
+/** The error for an option of the caller's; `rule` completes the sentence. */
+export function refuse(option: string, rule: string): ConfigError {
+  return new ConfigError('invalid_option', `Option ${option} ${rule}`, { details: { option } });
+}
+
+/** A list or a Map has no fields, and a misspelt cap would silently be no cap. */
+export function refuseOtherFields(option: string, value: unknown, names?: readonly string[]): void {
+  if (typeof value !== 'object' || value === null || Symbol.iterator in value) throw refuse(option, 'must be an object.');
+  const unknown = names && Object.keys(value).find((name) => !names.includes(name));
+  if (unknown !== undefined) throw refuse(`${option}.${unknown}`, `is no rule. Use one of ${names?.join(', ')}.`);
+}
+
+/** The entries of a list, each read under its own name. */
+export function readList<E, T>(option: string, list: readonly E[], read: (option: string, entry: E) => T): readonly T[] {
+  if (!Array.isArray(list)) throw refuse(option, 'must be a list.');
+  // Unlike map, Array.from does not skip a hole.
+  return Object.freeze(Array.from(list, (entry: E, index) => read(`${option}[${index}]`, entry)));
+}
+
+/** Dollar text as millionths of a dollar. */
+export function readUsd(option: string, text: unknown): bigint {
+  const value = parseUiAmount(text, USD_DECIMALS);
+  if (value === undefined) throw refuse(option, 'must be US dollars as a decimal string such as "0.25", with at most six decimals.');
+  return value;
+}
+
+/** Base units, or lamports. */
+export function readUnits(option: string, amount: bigint | string, what: string): bigint {
+  const value = toAmount(amount);
+  if (value === undefined) throw refuse(option, `must be ${what} as a bigint or a decimal string.`);
+  return value;
+}
+
+export function readAddress(option: string, address: unknown, what = 'a base58 address'): Address {
+  if (!isAddress(address)) throw refuse(option, `must be ${what}.`);
+  return address;
+}
+
+/** A mint by its address or pinned symbol. */
+export function readMint(option: string, mint: unknown, network: string): Address {
+  const pinned = typeof mint === 'string' ? pinnedMint(network, mint)?.mint : undefined;
+  return readAddress(option, pinned ?? mint, 'a mint address or a pinned symbol such as "USDC"');
+}

@@ -1,0 +1,234 @@
+import { randomUUID } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Coordination, Owner } from '../../src/journal/types.js';
+import { reopened, type OpenJournal } from './journal-contract.js';
+
+/** Every promise of what payers in several processes share. Two of them are two journals that are open on one store at once. */
+export function coordinationContract(name: string, open: () => Promise<OpenJournal>): void {
+  describe(`${name} coordinates processes`, () => {
+    let here: OpenJournal;
+    let there: OpenJournal;
+    let owner: Owner;
+    let mine: Coordination;
+    let theirs: Coordination;
+
+    beforeEach(async () => {
+      here = await open();
+      there = await reopened(here);
+      owner = { wallet: randomUUID(), network: 'network' };
+      mine = coordinationOf(here, owner);
+      theirs = coordinationOf(there, owner);
+    });
+
+    afterEach(async () => {
+      await there.close();
+      await here.close();
+    });
+
+    describe('by a ledger', () => {
+      it('that both see', async () => {
+        expect(await theirs.ledger.available('account', 0)).toBeUndefined();
+        await mine.ledger.see('account', { amount: 100n, at: 1_000, slot: 7 });
+        expect(await theirs.ledger.available('account', 1_000)).toBe(100n);
+        expect(await theirs.ledger.available('account', 1_001)).toBeUndefined();
+        await theirs.ledger.hold('account', 'one', 30n);
+        expect([await mine.ledger.available('account', 0), await mine.ledger.held('account')]).toEqual([70n, 30n]);
+        await mine.ledger.spend('account', 'one', 8);
+        expect([await theirs.ledger.available('account', 0), await theirs.ledger.held('account')]).toEqual([70n, 0n]);
+        await theirs.ledger.forget('account');
+        expect(await mine.ledger.available('account', 0)).toBeUndefined();
+      });
+
+      it('that promises nothing twice, however many take at once', async () => {
+        await mine.ledger.see('account', { amount: 105n, at: 0 });
+        const takes = Array.from({ length: 40 }, (_, index) =>
+          (index % 2 === 0 ? mine : theirs).ledger.take('account', `${index}`, 10n, 0),
+        );
+        expect((await Promise.all(takes)).filter((taken) => taken)).toHaveLength(10);
+        expect([await mine.ledger.available('account', 0), await theirs.ledger.held('account')]).toEqual([5n, 100n]);
+      });
+
+      it('that takes nothing of a balance that was seen too long ago', async () => {
+        await mine.ledger.see('account', { amount: 100n, at: 1_000 });
+        expect(await theirs.ledger.take('account', 'one', 1n, 1_001)).toBe(false);
+        expect(await theirs.ledger.take('account', 'one', 101n, 1_000)).toBe(false);
+        expect(await theirs.ledger.take('account', 'one', 100n, 1_000)).toBe(true);
+      });
+
+      it('that ends a hold once, whoever does', async () => {
+        await mine.ledger.see('account', { amount: 100n, at: 0 });
+        await mine.ledger.hold('account', 'one', 10n);
+        await mine.ledger.hold('account', 'two', 20n);
+        await Promise.all([mine.ledger.spend('account', 'one'), theirs.ledger.spend('account', 'one')]);
+        await Promise.all([mine.ledger.release('account', 'two'), theirs.ledger.spend('account', 'no such hold')]);
+        await theirs.ledger.hold('account', 'one', 10n);
+        expect([await mine.ledger.available('account', 0), await mine.ledger.held('account')]).toEqual([90n, 0n]);
+      });
+
+      it('exactly: amounts of any size, and what moved besides', async () => {
+        const huge = 10n ** 25n;
+        await mine.ledger.see('account', { amount: huge, at: 0 });
+        await theirs.ledger.hold('account', 'one', 1n);
+        await theirs.ledger.see('account', { amount: huge + 4n, at: 1 }, 5n);
+        expect(await mine.ledger.available('account', 1)).toBe(huge + 4n);
+      });
+
+      it('of each account, and each owner, by itself', async () => {
+        await mine.ledger.see('account', { amount: 100n, at: 0 });
+        await mine.ledger.hold('account', 'one', 10n);
+        const others = [{ wallet: randomUUID() }, { network: 'another' }].map((over) => coordinationOf(there, { ...owner, ...over }));
+        expect(await theirs.ledger.available('other', 0)).toBeUndefined();
+        for (const { ledger } of others) {
+          expect(await ledger.available('account', 0)).toBeUndefined();
+          expect(await ledger.held('account')).toBe(0n);
+        }
+      });
+
+      it('that outlives the journal through which it was kept', async () => {
+        await mine.ledger.see('account', { amount: 100n, at: 0 });
+        await mine.ledger.hold('account', 'one', 10n);
+        await here.close();
+        expect([await theirs.ledger.available('account', 0), await theirs.ledger.held('account')]).toEqual([90n, 10n]);
+      });
+    });
+
+    describe('by locks', () => {
+      it('that one holds at a time', async () => {
+        let inside = 0;
+        const most: number[] = [];
+        const work = async () => {
+          most.push((inside += 1));
+          await mine.next('turns');
+          inside -= 1;
+        };
+        await Promise.all(Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? mine : theirs).locks.hold(['a', 'b'], work)));
+        expect(most).toEqual(Array.from({ length: 20 }, () => 1));
+      });
+
+      it('that never wait for each other, in whatever order they are named, and give what the work gives', async () => {
+        const orders = [
+          ['a', 'b', 'c'],
+          ['c', 'b', 'a'],
+          ['b', 'a'],
+          ['c', 'a', 'c'],
+        ];
+        const work = Array.from({ length: 20 }, (_, index) =>
+          (index % 2 === 0 ? mine : theirs).locks.hold(orders[index % orders.length] ?? [], async () => {
+            await theirs.next('turns');
+            return index;
+          }),
+        );
+        expect(await Promise.all(work)).toEqual(Array.from({ length: 20 }, (_, index) => index));
+      });
+
+      it('that are held here, and free elsewhere only afterwards; others do not wait', async () => {
+        const held = holding(mine, ['x']);
+        await held.begun;
+        let entered = false;
+        const waiting = theirs.locks.hold(['x'], async () => (entered = true));
+        await theirs.locks.hold(['y'], async () => undefined);
+        expect(entered).toBe(false);
+        held.finish();
+        await held.ended;
+        expect(await waiting).toBe(true);
+      });
+
+      it('that are free after the work failed', async () => {
+        await expect(mine.locks.hold(['x'], () => Promise.reject(new Error('failed')))).rejects.toThrow('failed');
+        expect(await theirs.locks.hold(['x'], async () => 'free')).toBe('free');
+      });
+
+      it('that nobody needs to wait for any longer than they want to, and only then', async () => {
+        const held = holding(mine, ['x']);
+        await held.begun;
+        const controller = new AbortController();
+        const gone = theirs.locks.hold(['a', 'x'], () => Promise.reject(new Error('ran')), [undefined, controller.signal]);
+        controller.abort('enough');
+        await expect(gone).rejects.toBe('enough');
+        await expect(theirs.locks.hold(['y'], () => Promise.reject(new Error('ran')), [AbortSignal.abort('before')])).rejects.toBe(
+          'before',
+        );
+        // Neither is kept by who left.
+        await mine.locks.hold(['a', 'y'], async () => undefined);
+        const later = new AbortController();
+        held.finish();
+        await held.ended;
+        const work = async () => {
+          later.abort('during');
+          return theirs.next('turns');
+        };
+        expect(await theirs.locks.hold(['x'], work, [later.signal])).toEqual(expect.any(Number));
+      });
+
+      it('of an owner alone', async () => {
+        const held = holding(mine, ['x']);
+        await held.begun;
+        for (const over of [{ wallet: randomUUID() }, { network: 'another' }])
+          expect(await coordinationOf(there, { ...owner, ...over }).locks.hold(['x'], async () => 'free')).toBe('free');
+        held.finish();
+        await held.ended;
+      });
+
+      it('that are free once the journal of their holder is closed, whatever its work still does', async () => {
+        const held = holding(mine, ['x']);
+        await held.begun;
+        held.ended.catch(() => undefined);
+        const waiting = theirs.locks.hold(['x'], async () => 'free');
+        await here.close();
+        expect(await waiting).toBe('free');
+        held.finish();
+      });
+    });
+
+    describe('by claims', () => {
+      it('that both see, until they are dropped', async () => {
+        await mine.claims.take('one');
+        await theirs.claims.take('two');
+        for (const { claims } of [mine, theirs]) expect(await claims.live(['one', 'two', 'three'])).toEqual(new Set(['one', 'two']));
+        expect(await theirs.claims.live(['two'])).toEqual(new Set(['two']));
+        expect(await theirs.claims.live([])).toEqual(new Set());
+        await mine.claims.drop('one');
+        await mine.claims.drop('never taken');
+        expect(await theirs.claims.live(['one', 'two'])).toEqual(new Set(['two']));
+      });
+
+      it('that are gone with the journal that took them, and no others', async () => {
+        await mine.claims.take('one');
+        await theirs.claims.take('two');
+        await here.close();
+        expect(await theirs.claims.live(['one', 'two'])).toEqual(new Set(['two']));
+      });
+    });
+
+    describe('by counting', () => {
+      it('up under each name, and never the same twice', async () => {
+        const numbers = await Promise.all(Array.from({ length: 60 }, (_, index) => (index % 2 === 0 ? mine : theirs).next('name')));
+        expect(new Set(numbers).size).toBe(60);
+        for (const number of numbers) expect(Number.isSafeInteger(number) && number >= 0).toBe(true);
+        const [first, second] = [await mine.next('name'), await theirs.next('name')];
+        expect(first).toBeGreaterThan(Math.max(...numbers));
+        expect(second).toBeGreaterThan(first);
+        const [other, next] = [await theirs.next('another name'), await mine.next('another name')];
+        expect(next).toBe(other + 1);
+      });
+    });
+  });
+}
+
+function coordinationOf({ journal }: OpenJournal, owner: Owner): Coordination {
+  const coordination = journal.coordination?.(owner);
+  if (coordination === undefined) throw new Error('This journal has no coordination, so none can be tested.');
+  return coordination;
+}
+
+/** Holds locks until it is told to finish. */
+function holding({ locks }: Coordination, names: readonly string[]) {
+  let finish = (): void => undefined;
+  let begin = (): void => undefined;
+  const begun = new Promise<void>((resolve) => (begin = resolve));
+  const ended = locks.hold(names, () => {
+    begin();
+    return new Promise<void>((resolve) => (finish = resolve));
+  });
+  return { begun, ended, finish: () => finish() };
+}

@@ -1,0 +1,504 @@
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { attemptStates, mayFollow, type AttemptState } from '../../src/journal/states.js';
+import type { Attempt, Journal, Owner } from '../../src/journal/types.js';
+import { counts, takenOf, type Cap } from '../../src/policy/caps.js';
+import { attemptOf, DAY_MS, dayCap, fullAttemptOf, idsOf, listOf, NOW, totalCap } from '../helpers/attempts.js';
+
+/** A journal as one process has it open. */
+export interface OpenJournal {
+  readonly journal: Journal;
+  close(): Promise<void>;
+  /** Opens what this one keeps again, as another process would; a journal for one process only once this one is closed. */
+  readonly reopen?: () => Promise<OpenJournal>;
+}
+
+const STATES = Object.keys(attemptStates) as AttemptState[];
+/** How an attempt gets into each state. */
+const WAYS: Readonly<Record<AttemptState, readonly AttemptState[]>> = {
+  reserved: [],
+  abandoned: ['abandoned'],
+  signed: ['signed'],
+  settled: ['signed', 'settled'],
+  unsettled: ['signed', 'unsettled'],
+};
+
+/** Every promise of the port that a journal makes, whatever keeps it. `durable` ones are opened again too. */
+export function journalContract(name: string, open: () => Promise<OpenJournal>, { durable = false } = {}): void {
+  describe(`${name} is a journal`, () => {
+    let opened: OpenJournal;
+    let journal: Journal;
+    let owner: Owner;
+
+    beforeEach(async () => {
+      opened = await open();
+      journal = opened.journal;
+      // One store may serve all tests.
+      owner = { wallet: randomUUID(), network: 'network' };
+    });
+
+    afterEach(async () => {
+      await opened.close();
+    });
+
+    const own = (over: Partial<Attempt> = {}) => attemptOf({ ...owner, ...over });
+    const reserved = async (over: Partial<Attempt> = {}): Promise<Attempt> => {
+      const attempt = own(over);
+      expect(await journal.reserve(attempt, [])).toBeUndefined();
+      return attempt;
+    };
+    const brought = async (state: AttemptState, over: Partial<Attempt> = {}): Promise<Attempt> => {
+      let attempt = await reserved(over);
+      for (const next of WAYS[state]) await journal.put((attempt = { ...attempt, state: next }));
+      return attempt;
+    };
+    const used = async (cap: Cap, now = NOW) => (await journal.used(owner, [cap], now))[0];
+    const all = () => listOf(journal.attempts(owner));
+
+    describe('that reserves', () => {
+      it('in one step: of 200 payments at once as many pass as fit, and no look in between finds more', async () => {
+        const cap = dayCap(505_000n);
+        const looks: (bigint | undefined)[] = [];
+        const results = await Promise.all(
+          Array.from({ length: 200 }, async () => {
+            const result = await journal.reserve(own(), [cap]);
+            looks.push(await used(cap));
+            return result;
+          }),
+        );
+        expect(results.filter((result) => result === undefined)).toHaveLength(50);
+        for (const result of results.filter((one) => one !== undefined)) expect(result).toEqual({ cap, used: 500_000n });
+        expect(looks).toHaveLength(200);
+        for (const look of looks) expect(look).toBeLessThanOrEqual(cap.limit);
+        expect(await used(cap)).toBe(500_000n);
+        expect(await all()).toHaveLength(50);
+      });
+
+      it('under several caps at once, each to its own unit', async () => {
+        const caps = [dayCap(1_000_000n), dayCap(7n, { unit: 'payments' }), totalCap(60_000n, { unit: 'mint', mint: 'mint' })];
+        const reserve = (over: Partial<Attempt>) => Array.from({ length: 20 }, () => journal.reserve(own(over), caps));
+        await Promise.all([...reserve({}), ...reserve({ mint: 'other', microUsd: '100001' })]);
+        const attempts = await all();
+        const used = await journal.used(owner, caps, NOW);
+        expect(used).toEqual(caps.map((cap) => attempts.reduce((sum, one) => sum + takenOf(cap, one), 0n)));
+        caps.forEach(({ limit }, index) => expect(used[index]).toBeLessThanOrEqual(limit));
+        expect(used[1]).toBe(7n);
+      });
+
+      it('up to the last unit of a cap and no further', async () => {
+        const cap = dayCap(50_000n);
+        expect(await journal.reserve(own({ microUsd: '49999' }), [cap])).toBeUndefined();
+        expect(await journal.reserve(own({ microUsd: '2' }), [cap])).toEqual({ cap, used: 49_999n });
+        expect(await journal.reserve(own({ microUsd: '1' }), [cap])).toBeUndefined();
+        expect(await journal.reserve(own({ microUsd: '1' }), [cap])).toEqual({ cap, used: 50_000n });
+      });
+
+      it('what takes nothing of a cap, also where that cap is more than full', async () => {
+        await reserved();
+        const { microUsd: _price, ...unpriced } = own();
+        expect(
+          await journal.reserve(unpriced, [dayCap(5n), dayCap(5n, { unit: 'other' }), dayCap(5n, { host: 'b.test' })]),
+        ).toBeUndefined();
+        expect(await journal.reserve(own({ microUsd: '0' }), [dayCap(5n)])).toBeUndefined();
+        expect(await used(dayCap(5n))).toBe(10_000n);
+      });
+
+      it('nothing where any cap has no room, and names that cap as it was given', async () => {
+        const caps = [dayCap(100_000n), dayCap(15_000n, { host: 'api.test' }), totalCap(5_000n, { host: 'b.test', name: 'other' })];
+        expect(await journal.reserve(own(), caps)).toBeUndefined();
+        expect(await journal.reserve(own(), caps)).toStrictEqual({ cap: caps[1], used: 10_000n });
+        expect(await journal.reserve(own({ host: 'b.test' }), caps)).toStrictEqual({ cap: caps[2], used: 0n });
+        expect(await journal.reserve(own({ host: 'c.test' }), caps)).toBeUndefined();
+        expect(await journal.used(owner, caps, NOW)).toEqual([20_000n, 10_000n, 0n]);
+        expect(await all()).toHaveLength(2);
+      });
+
+      it('amounts far above what a double or 64 bits can carry', async () => {
+        const huge = 10n ** 30n;
+        const cap = totalCap(3n * huge, { unit: 'mint' });
+        const one = () => journal.reserve(own({ amount: huge.toString(), microUsd: huge.toString() }), [cap]);
+        expect([await one(), await one()]).toEqual([undefined, undefined]);
+        expect(await journal.reserve(own({ amount: (huge + 1n).toString() }), [cap])).toEqual({ cap, used: 2n * huge });
+        expect(await used(totalCap(0n))).toBe(2n * huge);
+      });
+
+      it('neither a negative amount nor a negative price: they would be credit', async () => {
+        await expect(journal.reserve(own({ microUsd: '-1' }), [])).rejects.toThrow();
+        await expect(journal.reserve(own({ amount: '-1' }), [])).rejects.toThrow();
+        expect(await all()).toEqual([]);
+      });
+
+      it('no id twice', async () => {
+        const first = await reserved();
+        await expect(journal.reserve({ ...first, host: 'b.test' }, [])).rejects.toThrow();
+        expect(await all()).toEqual([first]);
+      });
+
+      it('as a walk over all attempts would, whatever came before', async () => {
+        const spot = fc.record({
+          host: fc.constantFrom('a.test', 'a.test:8443', 'b.test'),
+          payTo: fc.constantFrom('one', 'two'),
+          mint: fc.constantFrom('mint', 'other'),
+        });
+        const step = fc.record({
+          what: fc.constantFrom('reserve', 'reserve', 'reserve', 'signed', 'settled', 'unsettled', 'abandoned', 'release'),
+          which: fc.nat(30),
+          take: fc.nat(60),
+          priced: fc.boolean(),
+          spot,
+          after: fc.integer({ min: -1_000, max: DAY_MS / 3 }),
+        });
+        const caps = [
+          dayCap(100n),
+          dayCap(4n, { unit: 'payments', windowMs: 3_600_000 }),
+          totalCap(300n, { host: 'a.test' }),
+          dayCap(120n, { unit: 'mint', payTo: 'one' }),
+          totalCap(500n, { unit: 'other', mint: 'other', host: 'b.test' }),
+        ];
+        const run = async (steps: readonly (typeof step extends fc.Arbitrary<infer T> ? T : never)[]) => {
+          const whose = { wallet: randomUUID(), network: 'network' };
+          const model = new Map<string, Attempt>();
+          const modelUsed = (cap: Cap, now: number) =>
+            [...model.values()]
+              .filter(({ state, at }) => attemptStates[state].counts && (cap.windowMs === undefined || at > now - cap.windowMs))
+              .reduce((sum, one) => sum + takenOf(cap, one), 0n);
+          let now = NOW;
+          for (const { what, which, take, priced, spot: place, after } of steps) {
+            now += after;
+            const one = [...model.values()][which % Math.max(1, model.size)];
+            if (what === 'reserve') {
+              const text = String(take);
+              const { microUsd: _price, ...next } = attemptOf({ ...whose, ...place, at: now, amount: text });
+              const attempt = priced ? { ...next, microUsd: text } : next;
+              const full = caps.find((cap) => takenOf(cap, attempt) > 0n && modelUsed(cap, now) + takenOf(cap, attempt) > cap.limit);
+              const expected = full === undefined ? undefined : { cap: full, used: modelUsed(full, now) };
+              expect(await journal.reserve(attempt, caps)).toEqual(expected);
+              if (full === undefined) model.set(attempt.id, attempt);
+            } else if (one !== undefined && what === 'release') {
+              await journal.release(one.id);
+              if (attemptStates[one.state].release) model.delete(one.id);
+            } else if (one !== undefined && what !== 'release') {
+              await journal.put({ ...one, state: what });
+              if (mayFollow(one.state, what)) model.set(one.id, { ...one, state: what });
+            }
+            expect(await journal.used(whose, caps, now)).toEqual(caps.map((cap) => modelUsed(cap, now)));
+          }
+          expect(await listOf(journal.attempts(whose))).toEqual([...model.values()]);
+        };
+        await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 30 }), run), { numRuns: 25 });
+      });
+    });
+
+    describe('that counts', () => {
+      it.each(STATES)('what is %s as the table of states says', async (state) => {
+        await brought(state);
+        const expected = attemptStates[state].counts ? 10_000n : 0n;
+        const caps = [dayCap(0n), totalCap(0n), dayCap(0n, { host: 'api.test' }), totalCap(0n, { unit: 'mint' })];
+        expect(await journal.used(owner, caps, NOW)).toEqual(caps.map(() => expected));
+        expect(await used(dayCap(0n, { unit: 'payments' }))).toBe(attemptStates[state].counts ? 1n : 0n);
+      });
+
+      it('to the millisecond what is in a window, and for ever where there is none', async () => {
+        await reserved();
+        for (const windowMs of [1, 1_000, DAY_MS, 30 * DAY_MS]) {
+          const cap = dayCap(0n, { windowMs });
+          const looks = [-60_000, 0, windowMs - 1, windowMs, windowMs + 1].map((later) => used(cap, NOW + later));
+          expect(await Promise.all(looks)).toEqual([10_000n, 10_000n, 10_000n, 0n, 0n]);
+        }
+        expect(await used(totalCap(0n), NOW + 1_000 * DAY_MS)).toBe(10_000n);
+      });
+
+      it('in a window by the time of the attempt that is to be reserved', async () => {
+        await reserved();
+        const at = (later: number) => journal.reserve(own({ at: NOW + later }), [dayCap(10_000n)]);
+        expect(await at(DAY_MS - 1)).toMatchObject({ used: 10_000n });
+        expect(await at(DAY_MS)).toBeUndefined();
+      });
+
+      it('what a cap counts and nothing else', async () => {
+        const places = ['a.test', 'a.test:8443', 'b.test.'].flatMap((host) =>
+          ['one', 'two'].flatMap((payTo) => ['mint', 'other'].map((mint) => ({ host, payTo, mint }))),
+        );
+        let amount = 1;
+        for (const place of places) {
+          await reserved({ ...place, amount: String(amount), microUsd: String(10_000 * amount) });
+          amount *= 2;
+        }
+        const filters = ['a.test', 'a.test:8443', 'b.test', undefined].flatMap((host) =>
+          ['one', undefined].flatMap((payTo) => ['other', undefined].map((mint) => ({ host, payTo, mint }))),
+        );
+        const caps = filters.flatMap(({ host, payTo, mint }) =>
+          ['USD', 'payments', 'mint'].map((unit) =>
+            totalCap(0n, {
+              unit,
+              ...(host === undefined ? {} : { host }),
+              ...(payTo === undefined ? {} : { payTo }),
+              ...(mint === undefined ? {} : { mint }),
+            }),
+          ),
+        );
+        const attempts = await all();
+        expect(await journal.used(owner, caps, NOW)).toEqual(
+          caps.map((cap) => attempts.filter((one) => counts(cap, one)).reduce((sum, one) => sum + takenOf(cap, one), 0n)),
+        );
+      });
+
+      it('what an attempt takes now, not what it took before', async () => {
+        const first = await reserved();
+        await journal.put({ ...first, microUsd: '3', amount: '4', host: 'b.test' });
+        expect(await journal.used(owner, [totalCap(0n), totalCap(0n, { unit: 'mint' }), totalCap(0n, { host: 'api.test' })], NOW)).toEqual([
+          3n,
+          4n,
+          0n,
+        ]);
+      });
+
+      it('no caps where none are asked for', async () => {
+        await reserved();
+        expect(await journal.used(owner, [], NOW)).toEqual([]);
+      });
+    });
+
+    describe('that keeps keys', () => {
+      it('gives one to one attempt of many at once, and shows the others that one', async () => {
+        const rivals = Array.from({ length: 50 }, () => own({ idempotencyKey: 'key' }));
+        const results = await Promise.all(rivals.map((one) => journal.reserve(one, [])));
+        const winners = rivals.filter((_, index) => results[index] === undefined);
+        expect(winners).toHaveLength(1);
+        expect(results.filter((result) => result !== undefined)).toEqual(Array.from({ length: 49 }, () => ({ taken: winners[0] })));
+        expect(await all()).toEqual(winners);
+      });
+
+      it.each(STATES)('knows whether an attempt that is %s has come to nothing', async (state) => {
+        const first = await brought(state, { idempotencyKey: 'key' });
+        const free = state === 'abandoned' || state === 'unsettled';
+        expect(await journal.reserve(own({ idempotencyKey: 'key' }), [])).toEqual(free ? undefined : { taken: first });
+      });
+
+      it('lets an attempt bear the key of the one that it resigns, and of no other', async () => {
+        const first = await brought('signed', { idempotencyKey: 'key' });
+        const other = await reserved();
+        expect(await journal.reserve(own({ idempotencyKey: 'key', resigns: other.id }), [])).toEqual({ taken: first });
+        const second = await reserved({ idempotencyKey: 'key', resigns: first.id });
+        expect(await journal.reserve(own({ idempotencyKey: 'key', resigns: first.id }), [])).toEqual({ taken: second });
+        expect(await journal.similar(owner, '', 'key')).toEqual([first, second]);
+      });
+
+      it('frees the key of an attempt that is released, or drops it', async () => {
+        const first = await reserved({ idempotencyKey: 'key' });
+        await journal.release(first.id);
+        const { idempotencyKey: _key, ...second } = await reserved({ idempotencyKey: 'key' });
+        await journal.put({ ...second, state: 'signed' });
+        expect(await journal.similar(owner, '', 'key')).toEqual([]);
+        const third = await reserved({ idempotencyKey: 'key' });
+        expect(await journal.similar(owner, '', 'key')).toEqual([third]);
+      });
+
+      it('apart for each wallet and network', async () => {
+        for (const over of [{}, { wallet: randomUUID() }, { network: 'another' }]) await reserved({ idempotencyKey: 'key', ...over });
+      });
+    });
+
+    describe('that holds to the table of states', () => {
+      const pairs = STATES.flatMap((from) => STATES.map((to) => [from, to, mayFollow(from, to) ? 'replaces' : 'leaves'] as const));
+
+      it.each(pairs)('for %s, put as %s: %s what stands', async (from, to, what) => {
+        const before = await brought(from, { idempotencyKey: 'key' });
+        const { idempotencyKey: _key, ...next } = fullAttemptOf({ ...before, state: to, delivered: false, toldAt: NOW });
+        await journal.put(next);
+        expect(await all()).toStrictEqual([what === 'replaces' ? next : before]);
+        expect(await journal.similar(owner, '', 'key')).toHaveLength(what === 'replaces' ? 0 : 1);
+      });
+
+      it.each(STATES)('for %s, released', async (state) => {
+        const one = await brought(state);
+        await journal.release(one.id);
+        expect(await all()).toEqual(attemptStates[state].release ? [] : [one]);
+        expect(await used(dayCap(0n))).toBe(attemptStates[state].counts && !attemptStates[state].release ? 10_000n : 0n);
+      });
+
+      it.each(STATES)('by refusing to put, as %s, what was released', async (state) => {
+        const one = await reserved({ idempotencyKey: 'key' });
+        await journal.release(one.id);
+        await expect(journal.put({ ...one, state })).rejects.toThrow();
+        expect(await all()).toEqual([]);
+        expect(await journal.similar(owner, one.fingerprint, undefined)).toEqual([]);
+        expect(await journal.similar(owner, '', 'key')).toEqual([]);
+        expect(await used(dayCap(0n))).toBe(0n);
+      });
+
+      it('when two decide at once: the first stands', async () => {
+        const signed = await brought('signed');
+        await Promise.all([journal.put({ ...signed, state: 'settled' }), journal.put({ ...signed, state: 'unsettled' })]);
+        const [decided] = await all();
+        expect(['settled', 'unsettled']).toContain(decided?.state);
+        await journal.put({ ...signed, state: decided?.state === 'settled' ? 'unsettled' : 'settled' });
+        expect(await all()).toEqual([decided]);
+      });
+
+      it('when one is released while it is signed: it is gone and the signing is refused, or it is signed and stays', async () => {
+        for (let round = 0; round < 20; round += 1) {
+          const one = await reserved();
+          const [put] = await Promise.allSettled([journal.put({ ...one, state: 'signed' }), journal.release(one.id)]);
+          expect((await all()).filter(({ id }) => id === one.id)).toHaveLength(put.status === 'fulfilled' ? 1 : 0);
+        }
+      });
+
+      it('and releases nothing where there is nothing', async () => {
+        const one = await reserved();
+        await journal.release(randomUUID());
+        expect(await all()).toEqual([one]);
+      });
+    });
+
+    describe('that finds attempts', () => {
+      it('in the order they were made, whatever their time says and however they change', async () => {
+        const made: Attempt[] = [];
+        for (let index = 0; index < 25; index += 1) made.push(await reserved({ at: NOW - (index % 7) * 1_000 }));
+        for (const index of [20, 3, 11]) {
+          const next: Attempt = { ...made[index]!, state: 'signed' };
+          await journal.put(next);
+          made[index] = next;
+        }
+        expect(await all()).toEqual(made);
+        expect(await journal.similar(owner, 'fingerprint', undefined)).toEqual(made);
+        expect(await listOf(journal.attempts(owner, { state: 'signed' }))).toEqual([made[3], made[11], made[20]]);
+      });
+
+      it('by state and time, where both must hold', async () => {
+        const [a, b, c] = [
+          await brought('signed', { at: NOW - 1 }),
+          await brought('signed', { at: NOW }),
+          await brought('settled', { at: NOW + 1 }),
+        ];
+        const ids = (filter: Parameters<Journal['attempts']>[1]) => idsOf(journal.attempts(owner, filter));
+        expect(await ids({})).toEqual([a.id, b.id, c.id]);
+        expect(await ids({ state: 'signed' })).toEqual([a.id, b.id]);
+        expect(await ids({ since: NOW })).toEqual([b.id, c.id]);
+        expect(await ids({ state: 'signed', since: NOW })).toEqual([b.id]);
+        expect(await ids({ state: 'abandoned' })).toEqual([]);
+      });
+
+      it('all of many', async () => {
+        const many = Array.from({ length: 1_200 }, () => own());
+        await Promise.all(many.map((one) => journal.reserve(one, [])));
+        expect((await idsOf(journal.attempts(owner))).sort()).toEqual(many.map(({ id }) => id).sort());
+      });
+
+      it('like a call: by its key alone where it has one, else by its fingerprint', async () => {
+        const plain = await reserved();
+        const keyed = await reserved({ idempotencyKey: 'key' });
+        const other = await reserved({ idempotencyKey: 'other key', fingerprint: 'other' });
+        const similar = async (...args: [string, string | undefined]) => (await journal.similar(owner, ...args)).map(({ id }) => id);
+        expect(await similar('fingerprint', undefined)).toEqual([plain.id, keyed.id]);
+        expect(await similar('anything', 'key')).toEqual([keyed.id]);
+        expect(await similar('other', 'other key')).toEqual([other.id]);
+        expect(await similar('fingerprint', 'no such key')).toEqual([]);
+        expect(await similar('key', undefined)).toEqual([]);
+      });
+
+      it('of the owner alone', async () => {
+        const [wallet, network] = [{ wallet: randomUUID() }, { network: 'another' }];
+        const one = await reserved({ idempotencyKey: 'key' });
+        const others = [await reserved({ ...wallet, idempotencyKey: 'key' }), await reserved({ ...network, idempotencyKey: 'key' })];
+        for (const mine of [one, ...others]) {
+          expect(await listOf(journal.attempts(mine))).toEqual([mine]);
+          expect(await journal.similar(mine, mine.fingerprint, undefined)).toEqual([mine]);
+          expect(await journal.similar(mine, '', 'key')).toEqual([mine]);
+          expect(await journal.used(mine, [dayCap(0n), totalCap(0n)], NOW)).toEqual([10_000n, 10_000n]);
+        }
+        expect(await journal.reserve(own({ wallet: randomUUID() }), [dayCap(10_000n)])).toBeUndefined();
+      });
+
+      it('while they change', async () => {
+        const first = await reserved();
+        await reserved();
+        const seen: string[] = [];
+        for await (const { id } of journal.attempts(owner)) {
+          seen.push(id);
+          await journal.put({ ...first, state: 'signed' });
+        }
+        expect(new Set(seen).size).toBe(seen.length);
+        expect(seen).toContain(first.id);
+      });
+    });
+
+    describe('that keeps what it was given', () => {
+      const bare = () => {
+        const { microUsd: _price, ...rest } = own();
+        return rest;
+      };
+      const undefinedFields = () => {
+        const attempt = bare();
+        for (const field of ['toldAt', 'microUsd', 'swap', 'payment', 'receipt', 'idempotencyKey', 'resigns'])
+          Reflect.set(attempt, field, undefined);
+        return attempt;
+      };
+
+      it.each([
+        ['an attempt with all that one can have', () => fullAttemptOf(owner)],
+        ['an attempt with no more than it must have', bare],
+        ['undefined fields, as absent ones', undefinedFields],
+      ])('exactly: %s', async (_what, make) => {
+        const attempt = make();
+        const expected: unknown = JSON.parse(JSON.stringify(attempt));
+        expect(await journal.reserve(attempt, [])).toBeUndefined();
+        expect(await all()).toStrictEqual([expected]);
+        expect(await journal.similar(owner, attempt.fingerprint, undefined)).toStrictEqual([expected]);
+        const next = own({ id: attempt.id, state: attempt.state });
+        await journal.put(next);
+        expect(await all()).toStrictEqual([next]);
+        await journal.put(attempt);
+        expect(await all()).toStrictEqual([expected]);
+      });
+
+      it('also where the caller changes its own object afterwards', async () => {
+        const attempt = own();
+        await journal.reserve(attempt, []);
+        Reflect.set(attempt, 'microUsd', '0');
+        expect((await all())[0]?.microUsd).toBe('10000');
+      });
+    });
+
+    if (durable) {
+      describe('that is durable', () => {
+        it('has everything when it is opened again', async () => {
+          const cap = dayCap(200_000n);
+          const full = fullAttemptOf({ ...owner, microUsd: '7' });
+          await journal.reserve(full, []);
+          for (const state of STATES) await brought(state, { idempotencyKey: `key of ${state}`, fingerprint: state });
+          const gone = await reserved({ idempotencyKey: 'key' });
+          await journal.release(gone.id);
+          const before = await all();
+          expect(before).toHaveLength(1 + STATES.length);
+          await opened.close();
+          opened = await reopened(opened);
+          journal = opened.journal;
+          expect(await all()).toStrictEqual(before);
+          expect(await used(cap)).toBe(30_007n);
+          expect(await journal.similar(owner, 'signed', undefined)).toEqual(before.filter(({ state }) => state === 'signed'));
+          expect(await journal.reserve(own({ idempotencyKey: 'key of signed' }), [])).toMatchObject({ taken: { state: 'signed' } });
+          expect(await journal.reserve(own({ idempotencyKey: 'key' }), [])).toBeUndefined();
+          await expect(journal.put(gone)).rejects.toThrow();
+          expect(await journal.reserve(own({ microUsd: '159994' }), [cap])).toEqual({ cap, used: 40_007n });
+        });
+
+        it('counts on where it was: what many wrote at once is in no cap twice, and in none not at all', async () => {
+          const cap = dayCap(1_000_000n);
+          await Promise.all(Array.from({ length: 200 }, () => journal.reserve(own(), [cap])));
+          await opened.close();
+          opened = await reopened(opened);
+          journal = opened.journal;
+          expect(await used(cap)).toBe(1_000_000n);
+          expect(await journal.reserve(own({ microUsd: '1' }), [cap])).toEqual({ cap, used: 1_000_000n });
+        });
+      });
+    }
+  });
+}
+
+export async function reopened({ reopen }: OpenJournal): Promise<OpenJournal> {
+  if (reopen === undefined) throw new Error('A durable journal, or one for several processes, needs `reopen` here.');
+  return reopen();
+}

@@ -1,0 +1,93 @@
+import { randomUUID } from 'node:crypto';
+import type { Attempt } from '../../src/journal/types.js';
+import type { Cap } from '../../src/policy/caps.js';
+
+export const DAY_MS = 86_400_000;
+export const NOW = 1_800_000_000_000;
+
+/** An attempt that has just been reserved: 0.01 USD, paid in a token with 6 decimals. */
+export function attemptOf(over: Partial<Attempt> = {}): Attempt {
+  return {
+    id: randomUUID(),
+    wallet: 'wallet',
+    network: 'network',
+    state: 'reserved',
+    delivered: false,
+    url: 'https://api.test/',
+    method: 'GET',
+    host: 'api.test',
+    fingerprint: 'fingerprint',
+    at: NOW,
+    payTo: 'payee',
+    mint: 'mint',
+    amount: '10000',
+    microUsd: '10000',
+    ...over,
+  };
+}
+
+/** An attempt with all that one can have, in letters that are not all plain. */
+export function fullAttemptOf(over: Partial<Attempt> = {}): Attempt {
+  return attemptOf({
+    state: 'settled',
+    delivered: true,
+    toldAt: NOW + 1,
+    url: 'https://api.test/caf%C3%A9?q="quoted"&b=\\',
+    method: 'POST',
+    idempotencyKey: 'key "with" \\ all sorts: \n\u2028 ü 汉 🪙',
+    resigns: 'an earlier one',
+    amount: '18446744073709551615',
+    microUsd: '99999999999999999999999999',
+    swap: { signature: 'swap signature', transaction: 'AAECAwQ=', lastValidBlockHeight: '9007199254740993' },
+    payment: {
+      header: { name: 'PAYMENT-SIGNATURE', value: 'e30='.repeat(500) },
+      payerSignature: 'payer signature',
+      source: 'token account',
+      memo: '',
+      slot: 0,
+      blockhash: 'blockhash',
+      lastValidBlockHeight: '0',
+      hasPaymentId: false,
+    },
+    receipt: {
+      id: 'receipt',
+      url: 'https://api.test/',
+      method: 'POST',
+      at: NOW,
+      state: 'settled',
+      payment: {
+        network: 'network',
+        mint: 'mint',
+        amount: '18446744073709551615',
+        decimals: 0,
+        payTo: 'payee',
+        payer: 'wallet',
+        payerSignature: 'payer signature',
+      },
+      settlement: { success: false, transaction: '', network: 'network', errorReason: '"' },
+      cost: { usd: '0.000001', networkFeeLamports: '0' },
+      timings: { plan: 0.125, 'a step': 1e21 },
+    },
+    ...over,
+  });
+}
+
+/** What is spent in a day, in US dollars unless it says otherwise. */
+export function dayCap(limit: bigint, over: Partial<Cap> = {}): Cap {
+  return { name: 'maxPerDay', unit: 'USD', limit, windowMs: DAY_MS, ...over };
+}
+
+/** What is spent for ever. */
+export function totalCap(limit: bigint, over: Partial<Cap> = {}): Cap {
+  return { name: 'maxTotal', unit: 'USD', limit, ...over };
+}
+
+export async function listOf<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const found: T[] = [];
+  for await (const item of items) found.push(item);
+  return found;
+}
+
+export async function idsOf(attempts: AsyncIterable<Attempt>): Promise<string[]> {
+  return (await listOf(attempts)).map(({ id }) => id);
+}
