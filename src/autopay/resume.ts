@@ -109,9 +109,12 @@ async function waitForSwap(core: Core, attempt: Attempt): Promise<void> {
   if (all.has(id)) return;
   all.add(id);
   for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
-    await core.config.runtime.idle(wait, signal).catch(() => undefined);
+    const closed = await core.config.runtime.idle(wait, signal).then(
+      () => false,
+      () => true,
+    );
     // A node or journal that does not answer decides nothing: it is asked again.
-    if (signal.aborted || (await forgetIfOver(core, attempt).catch(() => false))) break;
+    if (closed || (await forgetIfOver(core, attempt).catch(() => false))) break;
   }
   all.delete(id);
 }

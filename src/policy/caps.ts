@@ -1,6 +1,7 @@
 import { PolicyError } from '../errors.js';
 import { formatUsd } from './dollars.js';
 import { plainHost, portless } from './hosts.js';
+import { periodOf } from './limits.js';
 import type { Policy } from './policy.js';
 
 /** A limit on what payments may cost, or on how many there are, in a rolling window or for ever. Where it names a host, payee or mint, it counts theirs alone. */
@@ -121,7 +122,10 @@ function unitName(unit: string): string {
 }
 
 /** The caps on a single payment. Returns the refusal (`amount_over_limit`, `price_unknown`), or undefined where it may go on. */
-export function checkPayment({ maxAmount, maxPerPayment, perPayment }: Policy, spend: Spend): PolicyError | undefined {
+export function checkPayment(
+  { maxAmount, maxPerPayment, perPayment }: Policy,
+  spend: Spend,
+): PolicyError<'amount_over_limit' | 'price_unknown'> | undefined {
   const { mint } = spend;
   const units = maxAmount.get(mint);
   const caps: readonly Cap[] = [
@@ -148,10 +152,10 @@ export function checkPayment({ maxAmount, maxPerPayment, perPayment }: Policy, s
 }
 
 /** The refusal of a spend that a cap over time has no room for; `used` and `taken` in the cap's unit. */
-export function overBudget(cap: Cap, used: bigint, taken: bigint): PolicyError {
+export function overBudget(cap: Cap, used: bigint, taken: bigint): PolicyError<'budget_exhausted'> {
   const { name, unit, windowMs } = cap;
   const say = (value: bigint) => inUnit(unit, value);
-  const period = windowMs === undefined ? 'so far' : `in the last ${windowMs / 60_000} minutes`;
+  const period = windowMs === undefined ? 'so far' : `in the last ${periodOf(windowMs)}`;
   // Waiting brings room only where what is spent leaves the window, and where this spend fits by itself.
   const waits = windowMs !== undefined && taken <= cap.limit;
   return new PolicyError(

@@ -35,13 +35,18 @@ export const HOUR_MS = 60 * 60 * 1000;
 export const DAY_MS = 24 * HOUR_MS;
 
 /** In milliseconds; 0 for a single payment, undefined for ever. */
-const PERIODS: ReadonlyMap<unknown, number | undefined> = new Map([
+const PERIODS: readonly (readonly [name: LimitOptions['per'], windowMs: number | undefined])[] = [
   ['payment', 0],
   ['minute', 60 * 1000],
   ['hour', HOUR_MS],
   ['day', DAY_MS],
   ['total', undefined],
-]);
+];
+
+/** The name of a window, for people. */
+export function periodOf(windowMs: number): string {
+  return PERIODS.find(([, ms]) => ms === windowMs)?.[0] ?? `${windowMs} ms`;
+}
 
 /** Checks the limits. One for each host or payee names it `*`; one on single payments has a window of 0. Throws `ConfigError` (`invalid_option`). */
 export function readLimits(limits: readonly LimitOptions[], network: string): readonly Cap[] {
@@ -53,14 +58,15 @@ function readLimit(option: string, limit: LimitOptions, network: string): Cap {
   const { usd, amount, payments, per, mint, host, payee } = limit;
   if ([usd, amount, payments].filter((one) => one !== undefined).length !== 1)
     throw refuse(option, 'must have exactly one of usd, amount and payments.');
-  if (!PERIODS.has(per)) throw refuse(`${option}.per`, `must be one of ${[...PERIODS.keys()].join(', ')}.`);
+  const period = PERIODS.find(([known]) => known === per);
+  if (period === undefined) throw refuse(`${option}.per`, `must be one of ${PERIODS.map(([known]) => known).join(', ')}.`);
   if (payments !== undefined && per === 'payment') throw refuse(`${option}.per`, 'must be longer than one payment, to count payments.');
   // An amount without its mint is refused here too.
   const only = mint === undefined && amount === undefined ? undefined : readMint(`${option}.mint`, mint, network);
   return {
     name: option.replace('policy.', ''),
     ...readMeasure(option, usd, amount, payments, only),
-    windowMs: PERIODS.get(per),
+    windowMs: period[1],
     host: host === undefined || host === '*' ? host : readHost(`${option}.host`, host),
     payTo: payee === undefined || payee === '*' ? payee : readAddress(`${option}.payee`, payee),
     mint: only,

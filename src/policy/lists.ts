@@ -58,7 +58,7 @@ export function readLists(side: 'allow' | 'deny', lists: ListOptions | undefined
 }
 
 /** Whether the lists let a host be paid, before anything that it asks for is looked at. Returns the refusal (`not_allowed`), or undefined. */
-export function checkPlace(policy: Policy, host: string): PolicyError | undefined {
+export function checkPlace(policy: Policy, host: string): PolicyError<'not_allowed'> | undefined {
   return refusedBy(policy, { hosts: plainHost(host) });
 }
 
@@ -66,7 +66,7 @@ export function checkPlace(policy: Policy, host: string): PolicyError | undefine
 export function checkOffer(
   policy: Policy,
   { payTo, mint, network, scheme }: { readonly payTo: string; readonly mint: string; readonly network: string; readonly scheme: string },
-): PolicyError | undefined {
+): PolicyError<'not_allowed'> | undefined {
   return refusedBy(policy, {
     payees: payTo,
     mints: mint,
@@ -75,7 +75,7 @@ export function checkOffer(
   });
 }
 
-function refusedBy({ lists }: Policy, values: Readonly<Partial<Record<Kind, string>>>): PolicyError | undefined {
+function refusedBy({ lists }: Policy, values: Readonly<Partial<Record<Kind, string>>>): PolicyError<'not_allowed'> | undefined {
   for (const { name, allows, kind, entries } of lists) {
     const value = values[kind];
     if (value === undefined || entries.some((entry) => (kind === 'hosts' ? namesHost(entry, value) : entry === value)) === allows) continue;

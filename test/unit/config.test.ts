@@ -38,7 +38,7 @@ describe('defaults', () => {
       autoSwap: false,
       retryWindow: 60_000,
       timeouts: { rpc: 10_000, jupiter: 10_000, terms: 10_000, payment: 120_000 },
-      policy: { maxPerPayment: 1_000_000n, maxPerDay: 10_000_000n, maxSlippageBps: 50 },
+      policy: { maxPerPayment: 1_000_000n, caps: [{ name: 'maxPerDay', limit: 10_000_000n }], maxSlippageBps: 50 },
     });
     expect(config.signer.address).toBe(address);
     for (const name of ['transport', 'journal', 'connection', 'swapFrom', 'wsUrl', 'jupiterApiKey'])
@@ -175,6 +175,11 @@ const wrong: readonly (readonly [option: string, options: Record<string, unknown
   ['policy', { policy: '1.00' }],
   ['policy', { policy: 5 }],
   ['policy', { policy: [] }],
+  ['policy.limits[0].per', { policy: { limits: [{ usd: '1' }] } }],
+  ['policy.deny.host', { policy: { deny: { host: ['a.test'] } } }],
+  ['policy.allow.hosts[1]', { policy: { allow: { hosts: ['a.test', 'https://b.test'] } } }],
+  ['policy.approve', { policy: { approve: 'ask' } }],
+  ['policy.resign', { policy: { resign: 2 } }],
   ['journal', { journal: './payments.jsonl' }],
   ['journal', { journal: {} }],
   ['journal', { journal: { ...memoryJournal(), used: undefined } }],
@@ -196,7 +201,8 @@ describe('wrong options', () => {
   it.each(wrong)('%s is refused by its name, at once: %j', (option, options) => {
     const error = refusedWith(options);
     expect(error).toMatchObject({ code: 'invalid_option', details: { option }, funds: 'untouched', moved: [], retry: 'never' });
-    expect(error.message).toMatch(new RegExp(`^Option ${option.replace('.', '\\.')} .*\\.$`));
+    expect(error.message.slice(0, `Option ${option} `.length)).toBe(`Option ${option} `);
+    expect(error.message).toMatch(/\.$/);
   });
 
   it.each([[undefined], [null], ['a secret'], [5], [[walletSecretKey]]])('options themselves are refused: %j', (options) => {

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { follow, type Open } from '../../../src/autopay/follow.js';
-import { memoryJournal } from '../../../src/journal/memory.js';
 import { newWallet } from '../../../src/journal/registry.js';
 import { systemRuntime } from '../../../src/runtime.js';
 import { fakeRpc, OURS, payment, type FakeNode } from './fake-chain.js';
@@ -24,7 +23,7 @@ async function followed(node: FakeNode) {
     ...wallet.coordination,
     wallet,
     closing,
-    journal: memoryJournal(),
+    journal: { put: () => Promise.resolve() },
     config: { runtime: systemRuntime },
     rpc: both,
   } as unknown as Core;

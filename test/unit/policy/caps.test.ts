@@ -1,60 +1,111 @@
 import { describe, expect, it } from 'vitest';
 import type { PolicyError } from '../../../src/errors.js';
 import { pinnedMint, SOLANA_MAINNET } from '../../../src/network.js';
-import { capUse, checkPayment, counts, overBudget, rollingCaps } from '../../../src/policy/caps.js';
-import { parsePolicy, type PolicyOptions } from '../../../src/policy/policy.js';
+import { capsFor, capsSeen, capUse, checkPayment, counts, overBudget, takenOf, type Cap, type Spend } from '../../../src/policy/caps.js';
+import { parse } from './parse.js';
 
 const USDC = pinnedMint(SOLANA_MAINNET, 'USDC')?.mint ?? '';
 const BONK = 'DezXAZ8z7PnrnRJjz3wXBoRgixCa6xjnB7YaB1pPB263';
-const parse = (options: PolicyOptions) => parsePolicy(options, SOLANA_MAINNET);
+const PAYEE = '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin';
+const OTHER = '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU';
+const MINUTE = 60_000;
+const DAY = 86_400_000;
+
 const said = (error: PolicyError | undefined) => error && { code: error.code, details: error.details };
+const spendOf = (change: Partial<Spend> = {}): Spend => ({
+  host: 'a.test',
+  payTo: PAYEE,
+  mint: USDC,
+  amount: '1',
+  microUsd: '1',
+  ...change,
+});
+/** So many millionths of a dollar in USDC. */
+const usdc = (amount: bigint): Spend => spendOf({ amount: `${amount}`, microUsd: `${amount}` });
+/** So many base units of a token without a price. */
+const bonk = (amount: bigint): Spend => {
+  const { microUsd: _none, ...spend } = spendOf({ mint: BONK, amount: `${amount}` });
+  return spend;
+};
 
 describe('the caps on one payment', () => {
   it('hold to the millionth of a dollar', () => {
     const policy = parse({ maxPerPayment: '0.25' });
-    expect(checkPayment(policy, USDC, 250_000n, 250_000n)).toBeUndefined();
-    const error = checkPayment(policy, USDC, 250_001n, 250_001n);
+    expect(checkPayment(policy, usdc(250_000n))).toBeUndefined();
+    const error = checkPayment(policy, usdc(250_001n));
     expect(said(error)).toEqual({
       code: 'amount_over_limit',
       details: { cap: 'maxPerPayment', limit: '0.25', amount: '0.250001', unit: 'USD' },
     });
-    expect(error?.message).toContain('0.250001 USD is above policy.maxPerPayment of 0.25 USD');
+    expect(error?.message).toBe('The price of 0.250001 USD is above policy.maxPerPayment of 0.25 USD. Raise it to allow the payment.');
   });
 
   it('hold to the base unit, beside the dollars and before them', () => {
     const policy = parse({ maxPerPayment: '1', maxAmount: { USDC: '1000' } });
-    expect(checkPayment(policy, USDC, 1000n, 1000n)).toBeUndefined();
-    expect(said(checkPayment(policy, USDC, 1001n, 1001n))).toEqual({
+    expect(checkPayment(policy, usdc(1000n))).toBeUndefined();
+    const error = checkPayment(policy, usdc(1001n));
+    expect(said(error)).toEqual({
       code: 'amount_over_limit',
       details: { cap: 'maxAmount', limit: '1000', amount: '1001', unit: USDC },
     });
+    expect(error?.message).toContain('1001 base units is above policy.maxAmount of 1000 base units');
     const wide = parse({ maxPerPayment: '1', maxAmount: { USDC: 2n ** 64n - 1n } });
-    expect(checkPayment(wide, USDC, 2_000_000n, 2_000_000n)).toMatchObject({ details: { cap: 'maxPerPayment' } });
+    expect(checkPayment(wide, usdc(2_000_000n))).toMatchObject({ details: { cap: 'maxPerPayment' } });
   });
 
-  it('let a mint without a price through only by a cap in its own units', () => {
-    expect(said(checkPayment(parse({}), BONK, 1n, undefined))).toEqual({ code: 'price_unknown', details: { mint: BONK } });
-    const policy = parse({ maxAmount: { [BONK]: '500' } });
-    expect(checkPayment(policy, BONK, 500n, undefined)).toBeUndefined();
-    expect(checkPayment(policy, BONK, 501n, undefined)).toMatchObject({ code: 'amount_over_limit' });
-    expect(checkPayment(policy, USDC, 1n, undefined)).toMatchObject({ code: 'price_unknown' });
+  it('let a mint without a price through only by a cap in its own units on one payment', () => {
+    const unknown = { code: 'price_unknown', details: { mint: BONK } };
+    expect(said(checkPayment(parse({}), bonk(1n)))).toEqual(unknown);
+    for (const policy of [parse({ maxAmount: { [BONK]: '500' } }), parse({ limits: [{ amount: '500', mint: BONK, per: 'payment' }] })]) {
+      expect(checkPayment(policy, bonk(500n))).toBeUndefined();
+      expect(checkPayment(policy, bonk(501n))).toMatchObject({ code: 'amount_over_limit', details: { unit: BONK } });
+      const { microUsd: _none, ...unpriced } = usdc(1n);
+      expect(checkPayment(policy, unpriced)).toMatchObject({ code: 'price_unknown' });
+    }
+    const others = [
+      parse({ limits: [{ amount: '500', mint: BONK, per: 'day' }] }),
+      parse({ limits: [{ usd: '5', mint: BONK, per: 'payment' }] }),
+      parse({ limits: [{ amount: '500', mint: BONK, per: 'payment', host: 'b.test' }] }),
+      parse({ limits: [{ amount: '500', mint: BONK, per: 'payment', payee: OTHER }] }),
+    ];
+    for (const policy of others) expect(said(checkPayment(policy, bonk(1n)))).toEqual(unknown);
   });
 
   it('of zero let nothing through', () => {
-    expect(checkPayment(parse({ maxPerPayment: '0' }), USDC, 1n, 1n)).toMatchObject({ code: 'amount_over_limit' });
-    expect(checkPayment(parse({ maxAmount: { USDC: 0n } }), USDC, 1n, 1n)).toMatchObject({ code: 'amount_over_limit' });
+    for (const policy of [
+      parse({ maxPerPayment: '0' }),
+      parse({ maxAmount: { USDC: 0n } }),
+      parse({ limits: [{ usd: '0', per: 'payment' }] }),
+      parse({ limits: [{ amount: 0n, mint: 'USDC', per: 'payment', host: '*', payee: '*' }] }),
+    ])
+      expect(checkPayment(policy, usdc(1n))).toMatchObject({ code: 'amount_over_limit' });
+  });
+
+  it('for a host, a payee or a mint bind those alone', () => {
+    const policy = parse({
+      limits: [
+        { usd: '0.10', per: 'payment', host: 'a.test' },
+        { usd: '0.20', per: 'payment', payee: OTHER },
+        { usd: '0.30', per: 'payment', mint: BONK },
+      ],
+    });
+    const check = (change: Partial<Spend>) => checkPayment(policy, spendOf({ amount: '1', microUsd: '300001', ...change }))?.details;
+    expect(check({ host: 'b.test' })).toBeUndefined();
+    expect(check({ host: 'a.test:8443' })).toEqual({ cap: 'limits[0]', limit: '0.1', amount: '0.300001', unit: 'USD' });
+    expect(check({ host: 'b.test', payTo: OTHER })).toMatchObject({ cap: 'limits[1]' });
+    expect(check({ host: 'b.test', mint: BONK })).toMatchObject({ cap: 'limits[2]' });
   });
 });
 
-describe('the rolling caps', () => {
-  const caps = rollingCaps(parse({ maxPerDay: '5', maxPerHost: { 'api.example.com': '1', 'localhost:4021': '2' } }));
+describe('a cap for a host', () => {
+  const caps = parse({ maxPerDay: '5', maxPerHost: { 'api.example.com': '1', 'localhost:4021': '2' } }).caps;
 
-  it('are the day and each host', () => {
-    const windowMs = 86_400_000;
+  it('is beside that of the day', () => {
+    const [unit, windowMs] = ['USD', DAY];
     expect(caps).toEqual([
-      { name: 'maxPerDay', limit: 5_000_000n, windowMs },
-      { name: 'maxPerHost', limit: 1_000_000n, windowMs, host: 'api.example.com' },
-      { name: 'maxPerHost', limit: 2_000_000n, windowMs, host: 'localhost:4021' },
+      { name: 'maxPerDay', unit, limit: 5_000_000n, windowMs },
+      { name: "maxPerHost['api.example.com']", unit, limit: 1_000_000n, windowMs, host: 'api.example.com' },
+      { name: "maxPerHost['localhost:4021']", unit, limit: 2_000_000n, windowMs, host: 'localhost:4021' },
     ]);
   });
 
@@ -72,28 +123,150 @@ describe('the rolling caps', () => {
     ['https://example.com/', []],
     ['http://localhost:4021/', ['localhost:4021']],
     ['http://localhost:4022/', []],
-  ])('count %s where they must', (url, expected) => {
-    const host = new URL(url).host;
-    expect(caps.filter((cap) => counts(cap, host)).map((cap) => cap.host)).toEqual([undefined, ...expected]);
+  ])('counts %s where it must', (url, expected) => {
+    const spend = spendOf({ host: new URL(url).host });
+    expect(caps.filter((cap) => counts(cap, spend)).map((cap) => cap.host)).toEqual([undefined, ...expected]);
+    expect(capsFor(parse({ maxPerHost: { 'api.example.com': '1', 'localhost:4021': '2' } }), spend).map((cap) => cap.host)).toEqual([
+      undefined,
+      ...expected,
+    ]);
+  });
+});
+
+describe('a cap for each host or payee', () => {
+  const policy = parse({
+    limits: [
+      { usd: '1', per: 'day', host: '*' },
+      { payments: 2, per: 'minute', payee: '*' },
+      { amount: '7', mint: BONK, per: 'total', host: '*', payee: '*' },
+    ],
   });
 
-  it('say how much is used, in dollars', () => {
-    const [day, host] = caps;
-    if (day === undefined || host === undefined) throw new Error('two caps at least');
-    expect(capUse(day, 1_250_000n)).toEqual({ cap: 'maxPerDay', limit: '5', used: '1.25', unit: 'USD', windowMs: 86_400_000 });
-    expect(capUse(host, 0n)).toMatchObject({ cap: 'maxPerHost', host: 'api.example.com', used: '0' });
+  it('is that of the spend itself, whatever its port, dot or name', () => {
+    const hosts = ['a.test', 'a.test:8443', 'a.test.', 'a.test.:8443', '[::1]', '[::1]:4021', '__proto__', '*'];
+    const own = hosts.map((host) => capsFor(policy, spendOf({ host })).find(({ name }) => name === 'limits[0]'));
+    expect(own.map((cap) => cap?.host)).toEqual(['a.test', 'a.test', 'a.test', 'a.test', '[::1]', '[::1]', '__proto__', '*']);
+    for (const [index, host] of hosts.entries()) expect(counts(own[index]!, spendOf({ host }))).toBe(true);
+    expect(counts(own[7]!, spendOf())).toBe(false);
   });
 
-  it('refuse with the numbers and what to do', () => {
-    const [day, host] = caps;
-    if (day === undefined || host === undefined) throw new Error('two caps at least');
-    expect(said(overBudget(day, 4_990_000n, 10_001n))).toEqual({
+  it('is there only where it counts the spend', () => {
+    const limits = (spend: Spend) =>
+      capsFor(policy, spend)
+        .slice(1)
+        .map(({ name, host, payTo }) => [name, host, payTo]);
+    expect(limits(usdc(1n))).toEqual([
+      ['limits[0]', 'a.test', undefined],
+      ['limits[1]', undefined, PAYEE],
+    ]);
+    expect(limits(bonk(1n))).toEqual([
+      ['limits[0]', 'a.test', undefined],
+      ['limits[1]', undefined, PAYEE],
+      ['limits[2]', 'a.test', PAYEE],
+    ]);
+  });
+
+  it('is shown once for each that was seen, beside those that name their own', () => {
+    const spends = [
+      spendOf(),
+      spendOf({ host: 'a.test:8443' }),
+      spendOf({ host: 'b.test', payTo: OTHER }),
+      { ...bonk(1n), payTo: OTHER },
+      { ...bonk(2n), payTo: OTHER },
+    ];
+    const shown = (list: Iterable<Spend>) => capsSeen(policy, list).map(({ name, host, payTo }) => [name, host, payTo].join(' ').trim());
+    expect(shown(spends.values())).toEqual([
+      'maxPerDay',
+      'limits[0] a.test',
+      'limits[0] b.test',
+      `limits[1]  ${PAYEE}`,
+      `limits[1]  ${OTHER}`,
+      `limits[2] a.test ${OTHER}`,
+    ]);
+    expect(shown([])).toEqual(['maxPerDay']);
+  });
+});
+
+describe('what a spend takes of a cap', () => {
+  const cap = (change: Partial<Cap>): Cap => ({ name: 'limits[0]', unit: 'USD', limit: 10n, ...change });
+  const cases: readonly (readonly [string, Partial<Cap>, Spend, bigint])[] = [
+    ['dollars', {}, usdc(5n), 5n],
+    ['no dollars where it has no price', {}, bonk(5n), 0n],
+    ['one payment', { unit: 'payments' }, usdc(5n), 1n],
+    ['one payment also where it has no price', { unit: 'payments' }, bonk(5n), 1n],
+    ['base units', { unit: BONK, mint: BONK }, bonk(5n), 5n],
+    ['base units where the cap names its mint only as the unit', { unit: BONK }, bonk(5n), 5n],
+    ['nothing of another mint', { unit: BONK }, usdc(5n), 0n],
+    ['nothing of a cap on dollars in another mint', { mint: BONK }, usdc(5n), 0n],
+    ['nothing of a cap on payments in another mint', { unit: 'payments', mint: BONK }, usdc(5n), 0n],
+    ['nothing of another host', { host: 'b.test' }, usdc(5n), 0n],
+    ['nothing of another port', { host: 'a.test:8443' }, usdc(5n), 0n],
+    ['nothing of another payee', { payTo: OTHER }, usdc(5n), 0n],
+    ['more than 64 bits hold', {}, usdc(10n ** 30n), 10n ** 30n],
+  ];
+  it.each(cases)('is %s', (_, change, spend, taken) => {
+    expect(takenOf(cap(change), spend)).toBe(taken);
+  });
+
+  it.each(['-1', '', ' 1', '0x10', '1.5', '1n', '1\n'])('is never read from %j: it might be credit', (text) => {
+    expect(() => takenOf(cap({}), spendOf({ microUsd: text }))).toThrow(RangeError);
+    expect(() => takenOf(cap({ unit: USDC }), spendOf({ amount: text }))).toThrow(RangeError);
+  });
+});
+
+describe('how much is used', () => {
+  it('is in the unit of the cap, with what it counts alone, and safe to write as JSON', () => {
+    const policy = parse({
+      maxPerHost: { 'api.example.com': '1' },
+      limits: [
+        { payments: 30, per: 'minute', payee: PAYEE },
+        { amount: '5000000', mint: 'USDC', per: 'total' },
+      ],
+    });
+    const uses = policy.caps.map((cap) => capUse(cap, 1_250_000n));
+    expect(uses).toStrictEqual([
+      { cap: 'maxPerDay', limit: '10', used: '1.25', unit: 'USD', windowMs: DAY },
+      { cap: "maxPerHost['api.example.com']", host: 'api.example.com', limit: '1', used: '1.25', unit: 'USD', windowMs: DAY },
+      { cap: 'limits[0]', payee: PAYEE, limit: '30', used: '1250000', unit: 'payments', windowMs: MINUTE },
+      { cap: 'limits[1]', mint: USDC, limit: '5000000', used: '1250000', unit: USDC },
+    ]);
+    expect(JSON.parse(JSON.stringify(uses))).toStrictEqual(uses);
+  });
+});
+
+describe('a refusal for want of room', () => {
+  const day: Cap = { name: 'maxPerDay', unit: 'USD', limit: 5_000_000n, windowMs: DAY };
+
+  it('says the numbers and what to do', () => {
+    const error = overBudget(day, 4_990_000n, 10_001n);
+    expect(said(error)).toEqual({
       code: 'budget_exhausted',
       details: { cap: 'maxPerDay', limit: '5', used: '4.99', amount: '0.010001', unit: 'USD' },
     });
-    expect(overBudget(host, 1_000_000n, 1n).message).toBe(
-      '0.000001 USD does not fit policy.maxPerHost of 1 USD for api.example.com: 1 USD of the last 24 hours are spent or reserved. Wait, or raise it.',
+    expect(error).toMatchObject({ funds: 'untouched', retry: 'fresh' });
+    expect(error.message).toBe(
+      '0.010001 USD do not fit policy.maxPerDay of 5: 4.99 are spent or reserved in the last day. Wait, or raise it.',
     );
-    expect(overBudget(host, 0n, 1n)).toMatchObject({ funds: 'untouched', retry: 'fresh' });
+  });
+
+  it('says them in the unit of the cap', () => {
+    expect(said(overBudget({ name: 'limits[0]', unit: 'payments', limit: 30n, windowMs: MINUTE }, 30n, 1n))).toMatchObject({
+      details: { cap: 'limits[0]', limit: '30', used: '30', amount: '1', unit: 'payments' },
+    });
+    const units = overBudget({ name: 'limits[1]', unit: USDC, mint: USDC, limit: 5n, windowMs: MINUTE }, 3n, 4n);
+    expect(said(units)).toMatchObject({ details: { limit: '5', used: '3', amount: '4', unit: USDC } });
+    expect(units.message).toBe(
+      '4 base units do not fit policy.limits[1] of 5: 3 are spent or reserved in the last minute. Wait, or raise it.',
+    );
+    expect(overBudget({ ...day, windowMs: 3_600_000 }, 0n, 1n).message).toContain('in the last hour.');
+  });
+
+  it('does not say to wait where that brings no room', () => {
+    const { windowMs: _none, ...total } = { ...day, name: 'maxTotal' };
+    for (const error of [overBudget(total, 4_999_999n, 2n), overBudget(day, 0n, 5_000_001n)]) {
+      expect(error.retry).toBe('never');
+      expect(error.message).not.toMatch(/[Ww]ait/);
+    }
+    expect(overBudget(total, 4_999_999n, 2n).message).toContain('4.999999 are spent or reserved so far.');
   });
 });

@@ -1,29 +1,22 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { isExactChangeError } from '../../../src/errors.js';
 import { pinnedMint, SOLANA_DEVNET, SOLANA_MAINNET } from '../../../src/network.js';
-import { formatUsd, parsePolicy, type PolicyOptions } from '../../../src/policy/policy.js';
+import { formatUsd } from '../../../src/policy/dollars.js';
+import { parsePolicy } from '../../../src/policy/policy.js';
+import { parse, refusedOption } from './parse.js';
 
 const USDC = pinnedMint(SOLANA_MAINNET, 'USDC')?.mint ?? '';
-const parse = (options: PolicyOptions) => parsePolicy(options, SOLANA_MAINNET);
-
-function refusedOption(options: unknown): string {
-  try {
-    parse(options as PolicyOptions);
-  } catch (error) {
-    if (isExactChangeError(error, 'invalid_option')) return error.details.option;
-    throw error;
-  }
-  throw new Error('It was taken.');
-}
 
 describe('rules by default', () => {
   it('are those of the documentation', () => {
     expect(parse({})).toEqual({
       maxPerPayment: 1_000_000n,
-      maxPerDay: 10_000_000n,
-      maxPerHost: new Map(),
       maxAmount: new Map(),
+      perPayment: [],
+      caps: [{ name: 'maxPerDay', unit: 'USD', limit: 10_000_000n, windowMs: 86_400_000 }],
+      lists: [],
+      approve: undefined,
+      resign: 0,
       maxInAmount: new Map(),
       minSwap: 50_000n,
       maxSlippageBps: 50,
@@ -36,7 +29,17 @@ describe('rules by default', () => {
 
   it('cannot be changed afterwards', () => {
     const policy = parse({});
-    expect(() => Object.assign(policy, { maxPerDay: 10n ** 12n })).toThrow(TypeError);
+    expect(() => Object.assign(policy, { maxPerPayment: 10n ** 12n })).toThrow(TypeError);
+    for (const list of [policy.caps, policy.perPayment, policy.lists]) expect(() => Object.assign(list, { length: 0 })).toThrow(TypeError);
+  });
+
+  it('are not those of a later change to the options', () => {
+    const deny = { hosts: ['a.test'] };
+    const limits = [{ payments: 1, per: 'day' as const }];
+    const policy = parse({ deny, limits });
+    deny.hosts.pop();
+    limits.pop();
+    expect(policy).toMatchObject({ lists: [{ entries: ['a.test'] }], caps: [{}, { name: 'limits[0]' }] });
   });
 });
 
@@ -51,6 +54,11 @@ describe('a misspelt rule', () => {
     'maxAmounts',
     'maxSlippage',
     'limit',
+    'maxPerMonth',
+    'maxTotals',
+    'allowed',
+    'denied',
+    'reSign',
     '',
   ];
   it.each(names)('%j is refused, because it would be no rule at all', (name) => {
@@ -66,8 +74,12 @@ describe('dollars', () => {
     ['1.000001', 1_000_001n],
     ['99999999999999999999.999999', 99_999_999_999_999_999_999_999_999n],
   ])('%s are %s millionths', (text, expected) => {
-    expect(parse({ maxPerDay: text, maxPerPayment: text, minSwap: text })).toMatchObject({
-      maxPerDay: expected,
+    expect(parse({ maxPerHour: text, maxPerDay: text, maxTotal: text, maxPerPayment: text, minSwap: text })).toMatchObject({
+      caps: [
+        { name: 'maxPerHour', unit: 'USD', limit: expected, windowMs: 3_600_000 },
+        { name: 'maxPerDay', unit: 'USD', limit: expected, windowMs: 86_400_000 },
+        { name: 'maxTotal', unit: 'USD', limit: expected, windowMs: undefined },
+      ],
       maxPerPayment: expected,
       minSwap: expected,
     });
@@ -102,7 +114,9 @@ describe('dollars', () => {
     '１',
   ];
   it.each(wrong.map((value) => [inspect(value), value]))('%s are refused in every place', (_, value) => {
-    for (const name of ['maxPerPayment', 'maxPerDay', 'minSwap']) expect(refusedOption({ [name]: value })).toBe(`policy.${name}`);
+    for (const name of ['maxPerPayment', 'maxPerHour', 'maxPerDay', 'maxTotal', 'minSwap'])
+      expect(refusedOption({ [name]: value })).toBe(`policy.${name}`);
+    expect(refusedOption({ limits: [{ usd: value, per: 'day' }] })).toBe('policy.limits[0].usd');
     expect(refusedOption({ maxPerHost: { 'a.test': value } })).toBe("policy.maxPerHost['a.test']");
   });
 });
@@ -125,7 +139,9 @@ describe('hosts', () => {
     ['[0:0:0:0:0:0:0:1]', '[::1]'],
   ];
   it.each(same)('%s is %s', (given, host) => {
-    expect([...parse({ maxPerHost: { [given]: '1' } }).maxPerHost]).toEqual([[host, 1_000_000n]]);
+    const cap = { unit: 'USD', limit: 1_000_000n, windowMs: 86_400_000, host };
+    expect(parse({ maxPerHost: { [given]: '1' } }).caps.slice(1)).toEqual([{ ...cap, name: `maxPerHost['${host}']` }]);
+    expect(parse({ limits: [{ usd: '1', per: 'day', host: given }] }).caps.slice(1)).toEqual([{ ...cap, name: 'limits[0]' }]);
   });
 
   const wrong = [
@@ -157,6 +173,18 @@ describe('hosts', () => {
   ];
   it.each(wrong)('%j is refused: it would be no cap at all', (host) => {
     expect(refusedOption({ maxPerHost: { [host]: '1' } })).toBe(`policy.maxPerHost['${host}']`);
+    if (host !== '*') expect(refusedOption({ limits: [{ usd: '1', per: 'day', host }] })).toBe('policy.limits[0].host');
+    if (host !== '*.example.com') expect(refusedOption({ deny: { hosts: [host] } })).toBe('policy.deny.hosts[0]');
+  });
+
+  it('named like members of every object are hosts like others', () => {
+    const names = ['__proto__', 'constructor', 'tostring', 'valueof'];
+    const maxPerHost = JSON.parse(`{${names.map((name) => `"${name}":"1"`).join()}}`) as Record<string, string>;
+    expect(
+      parse({ maxPerHost })
+        .caps.slice(1)
+        .map(({ host }) => host),
+    ).toEqual(names);
   });
 
   it('under two spellings are refused: one cap would be lost', () => {
@@ -196,6 +224,9 @@ describe('what is no table of caps', () => {
     expect(refusedOption({ maxPerHost: value })).toBe('policy.maxPerHost');
     expect(refusedOption({ maxAmount: value })).toBe('policy.maxAmount');
     expect(refusedOption({ maxInAmount: value })).toBe('policy.maxInAmount');
+    expect(refusedOption({ allow: value })).toBe('policy.allow');
+    expect(refusedOption({ deny: value })).toBe('policy.deny');
+    expect(refusedOption({ limits: [value] })).toBe('policy.limits[0]');
     expect(refusedOption(value)).toBe('policy');
   });
 });
@@ -211,5 +242,23 @@ describe('bounds', () => {
     for (const value of [0n, '0', 5n, '5', 2n ** 64n - 1n]) expect(parse({ [name]: value })).toMatchObject({ [name]: BigInt(value) });
     for (const value of [5, -1n, '-1', '1.5', '0.001 SOL', 2n ** 64n, true])
       expect(refusedOption({ [name]: value })).toBe(`policy.${name}`);
+  });
+});
+
+describe('the hook and the second payment', () => {
+  it('are taken as they are', () => {
+    const approve = () => true;
+    expect(parse({ approve, resign: 1 })).toMatchObject({ approve, resign: 1 });
+  });
+
+  it.each([[true], [false], ['yes'], [null], [{ call: () => true }], [Promise.resolve(true)]])(
+    'approve is a function, not %j',
+    (approve) => {
+      expect(refusedOption({ approve })).toBe('policy.approve');
+    },
+  );
+
+  it.each([[2], [-1], [0.5], [NaN], ['1'], [1n], [true], [null], [[1]]])('resign is 0 or 1, not %s', (resign) => {
+    expect(refusedOption({ resign })).toBe('policy.resign');
   });
 });

@@ -1,0 +1,139 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { SOLANA_MAINNET, pinnedMint } from '../../../src/network.js';
+import { capsFor, capsSeen, checkPayment, takenOf, type Cap, type Spend } from '../../../src/policy/caps.js';
+import type { LimitOptions } from '../../../src/policy/limits.js';
+import { parse } from './parse.js';
+
+const MINTS = [pinnedMint(SOLANA_MAINNET, 'USDC')!.mint, 'DezXAZ8z7PnrnRJjz3wXBoRgixCa6xjnB7YaB1pPB263'] as const;
+const PAYEES = ['9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin', '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU'] as const;
+const NAMES = ['a.test', 'b.test', '__proto__', '[::1]'] as const;
+const WINDOWS = { minute: 60_000, hour: 3_600_000, day: 86_400_000, total: undefined } as const;
+
+/** A spend, and what the model needs to know of it without reading its host. */
+interface Made {
+  readonly spend: Spend;
+  readonly name: string;
+  readonly port: string;
+}
+
+const made = fc
+  .record({
+    name: fc.constantFrom(...NAMES),
+    dot: fc.constantFrom('', '.'),
+    port: fc.constantFrom('', ':8443', ':4021'),
+    payTo: fc.constantFrom(...PAYEES),
+    mint: fc.constantFrom(...MINTS),
+    amount: fc.integer({ min: 1, max: 20 }),
+    usd: fc.option(fc.integer({ min: 1, max: 20 })),
+  })
+  .map(({ name, dot, port, payTo, mint, amount, usd }): Made => {
+    const host = `${name}${name.startsWith('[') ? '' : dot}${port}`;
+    return { spend: { host, payTo, mint, amount: `${amount}`, ...(usd === null ? {} : { microUsd: `${usd}` }) }, name, port };
+  });
+
+const over = fc.oneof(
+  { withCrossShrink: true },
+  fc.constant(undefined),
+  fc.constant('*'),
+  fc.tuple(fc.constantFrom(...NAMES), fc.constantFrom('', ':8443')).map(([name, port]) => name + port),
+);
+const measure = fc.oneof(
+  fc.integer({ min: 0, max: 60 }).map((n) => ({ usd: `0.0000${`${n}`.padStart(2, '0')}` })),
+  fc.record({ amount: fc.bigInt({ min: 0n, max: 60n }), mint: fc.constantFrom(...MINTS) }),
+  fc.record({ payments: fc.integer({ min: 0, max: 6 }) }),
+);
+
+/** Only what is there, as a caller writes it. */
+const limit = fc
+  .record({
+    measure,
+    host: over,
+    payee: fc.constantFrom(undefined, '*', ...PAYEES),
+    mint: fc.constantFrom(undefined, ...MINTS),
+    per: fc.constantFrom('payment' as const, 'minute' as const, 'hour' as const, 'day' as const, 'total' as const),
+  })
+  .map(({ measure: how, host, payee, mint, per }): LimitOptions => {
+    const only = mint === undefined ? {} : { mint };
+    return {
+      ...only,
+      ...how,
+      per: 'payments' in how && per === 'payment' ? 'hour' : per,
+      ...(host === undefined ? {} : { host }),
+      ...(payee === undefined ? {} : { payee }),
+    };
+  });
+
+/** Whether a limit, in the words of its documentation, is about a spend at all. */
+function isAbout({ host, payee, mint }: LimitOptions, { spend, name, port }: Made): boolean {
+  const byHost = host === undefined || host === '*' || host === name || host === name + port;
+  return byHost && [undefined, '*', spend.payTo].includes(payee) && [undefined, spend.mint].includes(mint);
+}
+
+/** Whether two spends share one cap of the limit. */
+function shares({ host, payee }: LimitOptions, a: Made, b: Made): boolean {
+  return (host !== '*' || a.name === b.name) && (payee !== '*' || a.spend.payTo === b.spend.payTo);
+}
+
+function sizeIn({ usd, amount }: LimitOptions, { amount: units, microUsd = '0' }: Spend): bigint {
+  return usd !== undefined ? BigInt(microUsd) : amount !== undefined ? BigInt(units) : 1n;
+}
+
+function limitOf({ usd, amount, payments }: LimitOptions): bigint {
+  return usd !== undefined ? BigInt(usd.slice(2)) : BigInt(amount ?? payments ?? -1);
+}
+
+const cases = fc.record({ limits: fc.array(limit, { maxLength: 4 }), spends: fc.array(made, { maxLength: 12 }), next: made });
+
+describe('any limits over any spends', () => {
+  it('count what a naive reading of them counts', () => {
+    fc.assert(
+      fc.property(cases, ({ limits, spends, next }) => {
+        const policy = parse({ limits });
+        const caps = new Map(capsFor(policy, next.spend).map((cap) => [cap.name, cap]));
+        for (const [index, one] of limits.entries()) {
+          const cap = caps.get(`limits[${index}]`);
+          expect(cap !== undefined).toBe(one.per !== 'payment' && isAbout(one, next));
+          if (cap === undefined || one.per === 'payment') continue;
+          const same = spends.filter((past) => isAbout(one, past) && shares(one, past, next));
+          const used = spends.reduce((sum, { spend }) => sum + takenOf(cap, spend), 0n);
+          expect(used).toBe(same.reduce((sum, { spend }) => sum + sizeIn(one, spend), 0n));
+          expect([takenOf(cap, next.spend), cap.limit, cap.windowMs]).toEqual([sizeIn(one, next.spend), limitOf(one), WINDOWS[one.per]]);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('refuse a single payment where a naive reading does', () => {
+    fc.assert(
+      fc.property(cases, ({ limits, next }) => {
+        const about = limits.filter((one) => one.per === 'payment' && isAbout(one, next));
+        const tooMuch = about.some((one) => sizeIn(one, next.spend) > limitOf(one));
+        const unpriced = next.spend.microUsd === undefined && about.every(({ amount }) => amount === undefined);
+        expect(checkPayment(parse({ limits }), next.spend)?.code).toBe(
+          tooMuch ? 'amount_over_limit' : unpriced ? 'price_unknown' : undefined,
+        );
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('are shown with every cap that counts any of the spends, each once', () => {
+    const key = ({ name, host, payTo }: Cap) => `${name} ${host} ${payTo}`;
+    fc.assert(
+      fc.property(cases, ({ limits, spends }) => {
+        const policy = parse({ limits });
+        const seen = capsSeen(policy, new Set(spends.map(({ spend }) => spend)));
+        const keys = seen.map(key);
+        expect(new Set(keys).size).toBe(keys.length);
+        for (const { spend } of spends) for (const cap of capsFor(policy, spend)) expect(keys).toContain(key(cap));
+        const each = seen.filter((cap) =>
+          limits.some((one, index) => cap.name === `limits[${index}]` && [one.host, one.payee].includes('*')),
+        );
+        for (const cap of each) expect(spends.some(({ spend }) => takenOf({ ...cap, unit: 'payments' }, spend) > 0n)).toBe(true);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});

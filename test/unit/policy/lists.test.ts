@@ -1,0 +1,199 @@
+import { inspect } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { pinnedMint, SOLANA_DEVNET, SOLANA_MAINNET } from '../../../src/network.js';
+import { checkOffer, checkPlace, type ListOptions } from '../../../src/policy/lists.js';
+import { parse, refusedOption } from './parse.js';
+
+const USDC = pinnedMint(SOLANA_MAINNET, 'USDC')?.mint ?? '';
+const USDT = pinnedMint(SOLANA_MAINNET, 'USDT')?.mint ?? '';
+const PAYEE = '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin';
+const OTHER = 'DezXAZ8z7PnrnRJjz3wXBoRgixCa6xjnB7YaB1pPB263';
+const offer = { payTo: PAYEE, mint: USDC, network: SOLANA_MAINNET, scheme: 'exact' };
+
+describe('a host', () => {
+  const cases: readonly (readonly [entry: string, url: string, named: boolean])[] = [
+    ['api.example.com', 'https://api.example.com/x', true],
+    ['api.example.com', 'https://API.EXAMPLE.COM/', true],
+    ['API.Example.COM.', 'https://api.example.com/', true],
+    ['api.example.com', 'https://api.example.com./', true],
+    ['api.example.com', 'https://api.example.com:8443/', true],
+    ['api.example.com', 'https://api.example.com.:8443/', true],
+    ['api.example.com', 'https://user:pw@api.example.com/', true],
+    ['api.example.com', 'https://%61pi.example.com/', true],
+    ['api.example.com', 'https://ａpi.example。com/', true],
+    ['api.example.com', 'https://api.example.com@evil.test/', false],
+    ['api.example.com', 'https://evil.test/api.example.com', false],
+    ['api.example.com', 'https://evil.test\\@api.example.com/', false],
+    ['api.example.com', 'https://api.example.com.evil.test/', false],
+    ['api.example.com', 'https://sub.api.example.com/', false],
+    ['api.example.com', 'https://example.com/', false],
+    ['api.example.com', 'https://api-example.com/', false],
+    ['api.example.com', 'https://аpi.example.com/', false],
+    ['api.example.com:8443', 'https://api.example.com:8443/', true],
+    ['api.example.com:8443', 'https://api.example.com:08443/', true],
+    ['api.example.com:8443', 'https://api.example.com/', false],
+    ['api.example.com:8443', 'https://api.example.com:443/', false],
+    ['api.example.com:8443', 'https://api.example.com:8444/', false],
+    ['*.example.com', 'https://api.example.com/', true],
+    ['*.example.com', 'https://a.b.example.com./', true],
+    ['*.EXAMPLE.com.', 'https://Api.example.com:8443/', true],
+    ['*.example.com', 'https://example.com/', false],
+    ['*.example.com', 'https://evilexample.com/', false],
+    ['*.example.com', 'https://a.example.com.evil.test/', false],
+    ['*.example.com:8443', 'https://a.example.com:8443/', true],
+    ['*.example.com:8443', 'https://a.example.com/', false],
+    ['bücher.example', 'https://xn--bcher-kva.example/', true],
+    ['xn--bcher-kva.example', 'https://BÜCHER.example/', true],
+    ['*.bücher.example', 'https://x.bücher.example/', true],
+    ['127.0.0.1', 'http://0x7f.1:4021/', true],
+    ['127.0.0.1', 'http://2130706433/', true],
+    ['[::1]', 'http://[0:0:0:0:0:0:0:1]:4021/', true],
+    ['[::1]:4021', 'http://[::1]:4021/', true],
+    ['[::1]:4021', 'http://[::1]:4022/', false],
+    ['[::1]', 'http://[::2]/', false],
+    ['__proto__', 'https://__proto__/', true],
+    ['constructor', 'https://__proto__/', false],
+  ];
+  it.each(cases)('%s and %s: %s, for allow and for deny', (entry, url, named) => {
+    const { host } = new URL(url);
+    const refusals = [checkPlace(parse({ allow: { hosts: [entry] } }), host), checkPlace(parse({ deny: { hosts: [entry] } }), host)];
+    expect(refusals.map((error) => error === undefined)).toEqual([named, !named]);
+  });
+
+  const wrong: readonly unknown[] = [
+    '*',
+    '*.',
+    '*..example.com',
+    '*example.com',
+    'api.*.com',
+    '*.*.example.com',
+    '.example.com',
+    '*.0.0.1',
+    '*.[::1]',
+    '*.example.com/',
+    'api.example.com:443',
+    'api.example.com:0443',
+    'localhost:80',
+    '*.example.com:443',
+    '[::1]:443',
+    'https://api.example.com',
+    5,
+    null,
+    undefined,
+    ['api.example.com'],
+  ];
+  it.each(wrong.map((host) => [inspect(host), host]))('%s is refused in a list: it would be another rule, or none', (_, host) => {
+    expect(refusedOption({ deny: { hosts: ['a.test', host] } })).toBe('policy.deny.hosts[1]');
+    expect(refusedOption({ allow: { hosts: [host] } })).toBe('policy.allow.hosts[0]');
+  });
+});
+
+describe('what an offer names', () => {
+  const cases: readonly (readonly [lists: ListOptions, change: Partial<typeof offer>, named: boolean])[] = [
+    [{ payees: [PAYEE] }, {}, true],
+    [{ payees: [OTHER, PAYEE] }, {}, true],
+    [{ payees: [OTHER] }, {}, false],
+    [{ payees: [PAYEE] }, { payTo: PAYEE.toLowerCase() }, false],
+    [{ payees: [PAYEE] }, { payTo: `${PAYEE} ` }, false],
+    [{ payees: [PAYEE] }, { payTo: '__proto__' }, false],
+    [{ mints: ['USDC'] }, {}, true],
+    [{ mints: [USDC] }, {}, true],
+    [{ mints: ['USDT'] }, {}, false],
+    [{ mints: ['USDC'] }, { mint: 'USDC' }, false],
+    [{ mints: [USDT, 'USDC'] }, { mint: USDT }, true],
+    [{ networks: ['solana'] }, {}, true],
+    [{ networks: [SOLANA_MAINNET] }, { network: 'solana:mainnet' }, true],
+    [{ networks: ['solana-devnet'] }, { network: SOLANA_DEVNET }, true],
+    [{ networks: ['solana-devnet'] }, {}, false],
+    [{ networks: ['solana'] }, { network: 'constructor' }, false],
+    [{ schemes: ['exact'] }, {}, true],
+    [{ schemes: ['EXACT'] }, { scheme: 'Exact' }, true],
+    [{ schemes: ['upto', 'exact'] }, { scheme: ' exact ' }, true],
+    [{ schemes: ['upto'] }, {}, false],
+    [{ schemes: ['exact'] }, { scheme: 'constructor' }, false],
+  ];
+  it.each(cases)('%j and %j: %s, for allow and for deny', (lists, change, named) => {
+    const refusals = [
+      checkOffer(parse({ allow: lists }), { ...offer, ...change }),
+      checkOffer(parse({ deny: lists }), { ...offer, ...change }),
+    ];
+    expect(refusals.map((error) => error === undefined)).toEqual([named, !named]);
+  });
+
+  const wrong: readonly (readonly [kind: string, entry: unknown])[] = [
+    ['payees', 'USDC'],
+    ['payees', '*'],
+    ['payees', `${PAYEE} `],
+    ['payees', null],
+    ['mints', 'usdc'],
+    ['mints', '*'],
+    ['mints', 5],
+    ['networks', 'solona'],
+    ['networks', 'eip155:8453'],
+    ['networks', 'constructor'],
+    ['networks', ''],
+    ['networks', 5],
+    ['schemes', ''],
+    ['schemes', 'exact '],
+    ['schemes', '*'],
+    ['schemes', 5],
+    ['schemes', undefined],
+  ];
+  it.each(wrong)('%s take no %j', (kind, entry) => {
+    expect(refusedOption({ allow: { [kind]: [entry] } })).toBe(`policy.allow.${kind}[0]`);
+    expect(refusedOption({ deny: { [kind]: [entry] } })).toBe(`policy.deny.${kind}[0]`);
+  });
+});
+
+describe('lists', () => {
+  it.each(['allow', 'deny'])('of %s that do not exist, or are none, are refused', (side) => {
+    for (const kind of ['host', 'Hosts', 'origins', 'payTo', ''])
+      expect(refusedOption({ [side]: { [kind]: [] } })).toBe(`policy.${side}.${kind}`);
+    for (const list of ['a.test', { 0: 'a.test' }, new Set(['a.test']), null, true])
+      expect(refusedOption({ [side]: { hosts: list } })).toBe(`policy.${side}.hosts`);
+    expect(refusedOption({ [side]: { hosts: Array(1) } })).toBe(`policy.${side}.hosts[0]`);
+    expect(refusedOption({ [side]: null })).toBe(`policy.${side}`);
+  });
+
+  it('that are left out let everything through', () => {
+    for (const policy of [parse({}), parse({ allow: {}, deny: {} })])
+      expect([checkPlace(policy, 'a.test'), checkOffer(policy, offer)]).toEqual([undefined, undefined]);
+  });
+
+  it('of allow that are empty let nothing through, of deny everything', () => {
+    const empty = { hosts: [], payees: [], mints: [], networks: [], schemes: [] };
+    expect([checkPlace(parse({ deny: empty }), 'a.test'), checkOffer(parse({ deny: empty }), offer)]).toEqual([undefined, undefined]);
+    const policy = parse({ allow: empty });
+    expect([checkPlace(policy, 'a.test')?.code, checkOffer(policy, offer)?.code]).toEqual(['not_allowed', 'not_allowed']);
+  });
+
+  it('of deny win over those of allow', () => {
+    const policy = parse({ allow: { hosts: ['*.example.com'], mints: ['USDC'] }, deny: { hosts: ['bad.example.com'], mints: [USDC] } });
+    expect(checkPlace(policy, 'good.example.com')).toBeUndefined();
+    expect(checkPlace(policy, 'bad.example.com')?.details).toEqual({ list: 'deny.hosts', value: 'bad.example.com' });
+    expect(checkOffer(policy, offer)?.details).toEqual({ list: 'deny.mints', value: USDC });
+  });
+
+  it('all hold, each by itself', () => {
+    const policy = parse({ allow: { payees: [PAYEE], mints: ['USDC'], networks: ['solana'], schemes: ['exact'] } });
+    expect(checkOffer(policy, offer)).toBeUndefined();
+    const changes = { payTo: OTHER, mint: USDT, network: SOLANA_DEVNET, scheme: 'upto' };
+    const lists = Object.entries(changes).map(([field, value]) => checkOffer(policy, { ...offer, [field]: value })?.details.list);
+    expect(lists).toEqual(['allow.payees', 'allow.mints', 'allow.networks', 'allow.schemes']);
+  });
+
+  it('refuse with the rule and the value, and keep the words of the seller out of the message', () => {
+    const error = checkPlace(parse({ allow: { hosts: ['a.test'] } }), 'send-me-money.test.:8443');
+    expect(error).toMatchObject({
+      code: 'not_allowed',
+      details: { list: 'allow.hosts', value: 'send-me-money.test:8443' },
+      funds: 'untouched',
+      retry: 'never',
+    });
+    expect(error?.message).toBe(
+      'policy.allow.hosts does not name what is in details.value, so it is not paid. Change the list to allow it.',
+    );
+    const hidden = checkOffer(parse({ deny: { schemes: [] }, allow: { schemes: [] } }), { ...offer, scheme: 'a\u202eb' });
+    expect(hidden?.details.value).toBe('a b');
+  });
+});
