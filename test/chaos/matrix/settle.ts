@@ -164,14 +164,15 @@ function microUsd(text: string): bigint {
 }
 
 /** What is still promised to payments and swaps, by symbol. */
-async function heldBy(sandbox: Sandbox, { address }: Buyer): Promise<Record<string, bigint>> {
-  const { ledger } = walletOf(address, SOLANA_MAINNET);
+async function heldBy(sandbox: Sandbox, { address, journal }: Buyer): Promise<Record<string, bigint>> {
+  const owner = { wallet: address, network: SOLANA_MAINNET };
+  const { ledger } = journal.coordination?.(owner) ?? walletOf(address, SOLANA_MAINNET).coordination;
   const held: Record<string, bigint> = {};
   for (const symbol of SYMBOLS) {
-    const tokens = ledger.held(await tokenAccount(address, sandbox.mints[symbol]));
+    const tokens = await ledger.held(await tokenAccount(address, sandbox.mints[symbol]));
     if (tokens !== 0n) held[symbol] = tokens;
   }
-  const lamports = ledger.held(address);
+  const lamports = await ledger.held(address);
   return lamports === 0n ? held : { ...held, lamports };
 }
 

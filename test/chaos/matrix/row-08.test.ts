@@ -1,0 +1,64 @@
+import { memoryJournal, type Attempt } from 'exact-change';
+import { expect } from 'vitest';
+import { landed } from '../../helpers/chain.js';
+import { failureOf } from '../../helpers/payer.js';
+import { row } from './row.js';
+import { together } from './together.js';
+import { bought, signedBy } from './told.js';
+import { worldsOfFile } from './world.js';
+
+row(worldsOfFile(), '8', {
+  'kill -9': async () => {},
+  '5xx': async (world) => {
+    const { node } = world.sandbox.controls;
+    const journal = memoryJournal();
+    let full = true;
+    const put = (attempt: Attempt) => (full ? Promise.reject(new Error('ENOSPC')) : journal.put(attempt));
+    const buyer = await world.swapper({ journal: { ...journal, put } });
+    node.resetCalls();
+    const error = await failureOf(world.buy(buyer, 'a'), 'journal_unavailable');
+    expect(error).toMatchObject({ funds: 'untouched', moved: [], retry: 'fresh' });
+    // Signed, and never sent.
+    expect([signedBy(buyer), node.calls({ method: 'sendTransaction' })]).toEqual([['swap'], 0]);
+    full = false;
+    await bought(world.buy(buyer, 'a'));
+  },
+  malformed: async (world) => {
+    const { node } = world.sandbox.controls;
+    const buyer = await world.swapper();
+    node.resetCalls();
+    const wrong = { address: buyer.address, signMessage: () => Promise.resolve(new Uint8Array(64).fill(7)) };
+    const client = buyer.again({ ...buyer.options, signer: wrong });
+    const error = await failureOf(world.buy(buyer, 'a', { client }), 'signing_failed');
+    expect(error).toMatchObject({ funds: 'untouched', moved: [], retry: 'never' });
+    expect(node.calls({ method: 'sendTransaction' })).toBe(0);
+  },
+  duplicate: async (world) => {
+    const { sandbox } = world;
+    const written: string[] = [];
+    const journal = memoryJournal();
+    const put = (attempt: Attempt) => {
+      if (attempt.swap !== undefined) written.push(attempt.swap.transaction);
+      return journal.put(attempt);
+    };
+    const sent: unknown[] = [];
+    sandbox.controls.node.intercept = (method, params, next) => {
+      if (method === 'sendTransaction') sent.push((params as unknown[])[0]);
+      return next();
+    };
+    const buyer = await world.swapper({ journal: { ...journal, put } });
+    await bought(world.buy(buyer, 'a'));
+    expect(new Set(written).size).toBe(1);
+    // The first is ours; the facilitator's settlement follows it.
+    expect(sent[0]).toBe(written[0]);
+    expect(sent.filter((one) => one === written[0]).length).toBeGreaterThan(0);
+    const signature = buyer.events.flatMap((event) => (event.type === 'swap.signed' ? [event.signature] : []))[0] ?? '';
+    expect((await landed(sandbox.rpcUrl, signature)).error).toBeNull();
+  },
+  concurrent: async (world) => {
+    const buyer = await world.swapper();
+    const front = await together(world, 3);
+    await Promise.all(['a', 'b', 'c'].map((purchase) => bought(world.buy(buyer, purchase, { base: front.url }))));
+    expect(signedBy(buyer)).toEqual(['swap', 'payment', 'payment', 'payment']);
+  },
+});
