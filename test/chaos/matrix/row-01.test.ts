@@ -1,13 +1,20 @@
 import { expect } from 'vitest';
 import { receiptOf } from 'exact-change';
+import { killed } from './killed.js';
 import { row } from './row.js';
-import { worldsOfFile, type Buyer } from './world.js';
+import { bought } from './told.js';
+import { attemptsOf, worldsOfFile, type Buyer } from './world.js';
 import { answer } from './front.js';
 
 const untouched = ({ signed }: Buyer) => expect(signed).toEqual([]);
 
 row(worldsOfFile(), '1', {
-  'kill -9': async () => {},
+  'kill -9': async (world) => {
+    const front = await world.front(() => 'hang');
+    const buyer = await killed(world, 'a', { base: front.url, at: () => front.exchanges.length > 0 });
+    expect([await attemptsOf(buyer), await buyer.client.resume()]).toEqual([[], []]);
+    await bought(world.buy(buyer, 'a'));
+  },
   timeout: async (world) => {
     const buyer = await world.buyer();
     const front = await world.front((exchange) => (exchange.before === 0 ? 'hang' : exchange.pass()));

@@ -4,9 +4,10 @@ import { entryV2, envelopeV2 } from '../../fixtures/malformed-402.js';
 import { failureOf } from '../../helpers/payer.js';
 import { expectUntouched } from '../../helpers/untouched.js';
 import { answer } from './front.js';
+import { killed } from './killed.js';
 import { row } from './row.js';
 import { bought, refused } from './told.js';
-import { worldsOfFile } from './world.js';
+import { attemptsOf, worldsOfFile } from './world.js';
 
 /** Terms in the body, as version 1 has them, that are not all there. */
 const HALF = '{"x402Version":1,"accepts":[{"scheme":"exact","network":"solana",';
@@ -15,7 +16,15 @@ const JSON_HEADERS = { 'content-type': 'application/json' } as const;
 const inHeader = (text: string) => answer(402, '{}', { ...JSON_HEADERS, 'payment-required': Buffer.from(text).toString('base64') });
 
 row(worldsOfFile(), '2', {
-  'kill -9': async () => {},
+  'kill -9': async (world) => {
+    const seller = await world.seller((_, response) => {
+      response.writeHead(402, JSON_HEADERS);
+      response.write(HALF);
+    });
+    const buyer = await killed(world, 'a', { base: seller.url, at: () => seller.seen.length > 0 });
+    expect([await attemptsOf(buyer), await buyer.client.resume()]).toEqual([[], []]);
+    await bought(world.buy(buyer, 'a'));
+  },
   timeout: async (world) => {
     const buyer = await world.buyer();
     const seller = await world.seller((_, response) => {

@@ -1,14 +1,26 @@
 import { memoryJournal } from 'exact-change';
 import { expect } from 'vitest';
 import { failureOf } from '../../helpers/payer.js';
+import { killed } from './killed.js';
 import { row } from './row.js';
 import { bought, refused, signedBy } from './told.js';
-import { TIMEOUTS, worldsOfFile } from './world.js';
+import { attemptsOf, TIMEOUTS, worldsOfFile } from './world.js';
 
 const never = new Promise<never>(() => {});
 
 row(worldsOfFile(), '3', {
-  'kill -9': async () => {},
+  'kill -9': async (world) => {
+    // Enough for this purchase and the one that is made afterwards, if nothing else counts.
+    const options = { policy: { maxPerDay: '0.02' } };
+    const buyer = await killed(world, 'a', { funds: { USDC: '1' }, options, at: 'after reserve' });
+    expect((await attemptsOf(buyer)).map(({ state }) => state)).toEqual(['reserved']);
+    expect(await buyer.client.resume()).toEqual([]);
+    expect(await attemptsOf(buyer)).toEqual([]);
+    await bought(world.buy(buyer, 'a'));
+    // The same without asking for it.
+    const other = await killed(world, 'b', { funds: { USDC: '1' }, options, at: 'after reserve' });
+    await bought(world.buy(other, 'b'));
+  },
   timeout: async (world) => {
     const journal = memoryJournal();
     let deaf = true;

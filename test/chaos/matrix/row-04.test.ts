@@ -4,9 +4,10 @@ import { tokenAccount } from '../../helpers/chain.js';
 import { failureOf } from '../../helpers/payer.js';
 import type { Exchange, Fate } from './front.js';
 import { answer } from './front.js';
+import { killed } from './killed.js';
 import { row } from './row.js';
 import { bought, refused, signedBy } from './told.js';
-import { worldsOfFile, type World } from './world.js';
+import { attemptsOf, worldsOfFile, type World } from './world.js';
 
 const READ = 'getMultipleAccounts';
 
@@ -16,7 +17,15 @@ function nodeBut(world: World, fate: (exchange: Exchange) => Fate | Promise<Fate
 }
 
 row(worldsOfFile(), '4', {
-  'kill -9': async () => {},
+  'kill -9': async (world) => {
+    const { node } = world.sandbox.controls;
+    node.resetCalls();
+    node.fault(READ, { kind: 'hang' });
+    const buyer = await killed(world, 'a', { funds: { USDC: '1' }, at: () => node.calls({ method: READ }) > 0 });
+    expect(await attemptsOf(buyer)).toEqual([]);
+    await bought(world.buy(buyer, 'a'));
+    expect(signedBy(buyer)).toEqual(['payment']);
+  },
   timeout: async (world) => {
     const deaf = await nodeBut(world, () => 'hang');
     const buyer = await world.buyer({ USDC: '1' }, { rpcUrl: [deaf.url, world.sandbox.rpcUrl] });

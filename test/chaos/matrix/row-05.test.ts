@@ -2,15 +2,24 @@ import { expect } from 'vitest';
 import { failureOf } from '../../helpers/payer.js';
 import { expectUntouched } from '../../helpers/untouched.js';
 import { together } from './together.js';
+import { killed } from './killed.js';
 import { row } from './row.js';
 import { bought, refused, signedBy } from './told.js';
-import { worldsOfFile } from './world.js';
+import { attemptsOf, worldsOfFile } from './world.js';
 
 const QUOTE = '/swap/v1/quote';
 const OFTEN = 3;
 
 row(worldsOfFile(), '5', {
-  'kill -9': async () => {},
+  'kill -9': async (world) => {
+    const { aggregator } = world.sandbox.controls;
+    aggregator.resetCalls();
+    aggregator.fault(QUOTE, { kind: 'hang' });
+    const buyer = await killed(world, 'a', { at: () => aggregator.calls(QUOTE) > 0 });
+    expect((await attemptsOf(buyer)).flatMap(({ swap, payment }) => swap ?? payment ?? [])).toEqual([]);
+    await bought(world.buy(buyer, 'a'));
+    expect(signedBy(buyer)).toEqual(['swap', 'payment']);
+  },
   timeout: async (world) => {
     const { aggregator } = world.sandbox.controls;
     const buyer = await world.swapper({ timeouts: { jupiter: 300 } });

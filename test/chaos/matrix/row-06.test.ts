@@ -1,13 +1,22 @@
 import { expect } from 'vitest';
+import { killed } from './killed.js';
 import { row } from './row.js';
 import { together } from './together.js';
 import { bought, refused, signedBy } from './told.js';
-import { worldsOfFile } from './world.js';
+import { attemptsOf, worldsOfFile } from './world.js';
 
 const BUILD = '/swap/v1/swap-instructions';
 
 row(worldsOfFile(), '6', {
-  'kill -9': async () => {},
+  'kill -9': async (world) => {
+    const { aggregator } = world.sandbox.controls;
+    aggregator.resetCalls();
+    aggregator.fault(BUILD, { kind: 'hang' });
+    const buyer = await killed(world, 'a', { at: () => aggregator.calls(BUILD) > 0 });
+    expect((await attemptsOf(buyer)).map(({ state, swap }) => [state, swap])).toEqual([['reserved', undefined]]);
+    await bought(world.buy(buyer, 'a'));
+    expect(signedBy(buyer)).toEqual(['swap', 'payment']);
+  },
   timeout: async (world) => {
     const { aggregator } = world.sandbox.controls;
     const buyer = await world.swapper({ timeouts: { jupiter: 300 } });

@@ -1,9 +1,10 @@
 import type { Json } from 'exact-change/sandbox';
 import { expect } from 'vitest';
 import { MODE } from '../../../adapters/sandbox/venue/venue.mjs';
+import { killed } from './killed.js';
 import { row } from './row.js';
 import { bought, refused, signedBy } from './told.js';
-import { worldsOfFile } from './world.js';
+import { attemptsOf, worldsOfFile } from './world.js';
 
 const SIMULATE = 'simulateTransaction';
 
@@ -16,7 +17,15 @@ function stolen(answer: Json): Json {
 }
 
 row(worldsOfFile(), '7', {
-  'kill -9': async () => {},
+  'kill -9': async (world) => {
+    const { node } = world.sandbox.controls;
+    node.resetCalls();
+    node.fault(SIMULATE, { kind: 'hang' });
+    const buyer = await killed(world, 'a', { at: () => node.calls({ method: SIMULATE }) > 0 });
+    expect((await attemptsOf(buyer)).map(({ state, swap }) => [state, swap])).toEqual([['reserved', undefined]]);
+    await bought(world.buy(buyer, 'a'));
+    expect(signedBy(buyer)).toEqual(['swap', 'payment']);
+  },
   timeout: async (world) => {
     const buyer = await world.swapper({ timeouts: { rpc: 400 } });
     world.sandbox.controls.node.fault(SIMULATE, { kind: 'hang' });

@@ -2,13 +2,24 @@ import { memoryJournal, type Attempt } from 'exact-change';
 import { expect } from 'vitest';
 import { landed } from '../../helpers/chain.js';
 import { failureOf } from '../../helpers/payer.js';
+import { killed } from './killed.js';
 import { row } from './row.js';
 import { together } from './together.js';
 import { bought, signedBy } from './told.js';
-import { worldsOfFile } from './world.js';
+import { attemptsOf, worldsOfFile } from './world.js';
 
 row(worldsOfFile(), '8', {
-  'kill -9': async () => {},
+  'kill -9': async (world) => {
+    const unsigned = await killed(world, 'a', { at: 'before signing swap' });
+    await bought(world.buy(unsigned, 'a'));
+    expect(signedBy(unsigned)).toEqual(['swap', 'payment']);
+    // What the dead process signed is what lands; there is no other.
+    const signed = await killed(world, 'b', { at: 'after writing swap' });
+    const [attempt] = await attemptsOf(signed);
+    await bought(world.buy(signed, 'b'));
+    expect(signedBy(signed)).toEqual(['payment']);
+    expect((await landed(world.sandbox.rpcUrl, attempt?.swap?.signature ?? '')).error).toBeNull();
+  },
   '5xx': async (world) => {
     const { node } = world.sandbox.controls;
     const journal = memoryJournal();

@@ -1,10 +1,11 @@
 import { expect } from 'vitest';
-import { rpc } from '../../helpers/chain.js';
+import { landed, rpc } from '../../helpers/chain.js';
 import { failureOf } from '../../helpers/payer.js';
 import { answer, type Exchange } from './front.js';
+import { killed } from './killed.js';
 import { row } from './row.js';
 import { bought, signedBy } from './told.js';
-import { worldsOfFile, type Buyer, type World } from './world.js';
+import { attemptsOf, worldsOfFile, type Buyer, type World } from './world.js';
 
 const SEND = 'sendTransaction';
 
@@ -35,7 +36,23 @@ async function buysThrough(world: World, fate: Parameters<typeof sending>[2], ti
 }
 
 row(worldsOfFile(), '9', {
-  'kill -9': async () => {},
+  'kill -9': async (world) => {
+    // Once it was lost on its way, once the chain has it.
+    for (const [purchase, passes] of [
+      ['a', false],
+      ['b', true],
+    ] as const) {
+      const node = await sending(world, 1, async (exchange) => {
+        if (passes) await exchange.pass();
+        return 'hang';
+      });
+      const buyer = await killed(world, purchase, { rpcUrl: node.url, at: () => sent(node.exchanges).length > 0 });
+      const [attempt] = await attemptsOf(buyer);
+      await bought(world.buy(buyer, purchase));
+      expect(signedBy(buyer)).toEqual(['payment']);
+      expect((await landed(world.sandbox.rpcUrl, attempt?.swap?.signature ?? '')).error).toBeNull();
+    }
+  },
   timeout: async (world) => {
     const bytes = await buysThrough(world, async () => 'hang');
     expect(bytes.length).toBeGreaterThan(1);

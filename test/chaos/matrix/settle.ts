@@ -3,7 +3,7 @@ import type { MintSymbol, Sandbox, ServedRequest } from 'exact-change/sandbox';
 import { expect } from 'vitest';
 import { walletOf } from '../../../src/journal/registry.js';
 import { landed, signaturesOf, tokenAccount, until, type ChainTransaction } from '../../helpers/chain.js';
-import { balancesOf, errorsOf, purchaseOf, SYMBOLS, type Buyer, type Call, type Outcome, type World } from './world.js';
+import { attemptsOf, balancesOf, errorsOf, purchaseOf, SYMBOLS, type Buyer, type Call, type Outcome, type World } from './world.js';
 
 /** Every call ends by its own deadlines; one that has not by then hangs. */
 const HUNG_MS = 40_000;
@@ -58,12 +58,6 @@ async function ended({ purchase, outcome }: Call): Promise<Outcome> {
     timer = setTimeout(() => reject(new Error(`The call for ${purchase} did not end in ${HUNG_MS} ms.`)), HUNG_MS);
   });
   return Promise.race([outcome, hung]).finally(() => clearTimeout(timer));
-}
-
-async function attemptsOf({ address, journal }: Buyer): Promise<Attempt[]> {
-  const attempts: Attempt[] = [];
-  for await (const attempt of journal.attempts({ wallet: address, network: SOLANA_MAINNET })) attempts.push(attempt);
-  return attempts;
 }
 
 /** Resumes until each attempt is closed; what the chain does not show by then is past its last block after a warp. */

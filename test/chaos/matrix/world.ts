@@ -1,20 +1,22 @@
 import {
   isExactChangeError,
   memoryJournal,
+  SOLANA_MAINNET,
+  type Attempt,
   type Client,
   type ClientOptions,
   type ExactChangeError,
   type Journal,
   type PayingRequestInit,
 } from 'exact-change';
-import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
 import { afterAll, afterEach, beforeAll } from 'vitest';
-import { closePayers, payerOn, type Payer } from '../../helpers/payer.js';
+import { closePayers, payerOf, type Payer } from '../../helpers/payer.js';
 import { startSeller, type Seller, type SellerHandler } from '../../helpers/seller.js';
 import { startFront, type Exchange, type Fate, type Front } from './front.js';
 
 /** Short enough for many peers that hang, long enough for a loaded machine. */
-export const TIMEOUTS = { rpc: 1_500, jupiter: 1_500, terms: 1_000, payment: 5_000, signer: 3_000 } as const;
+export const TIMEOUTS = { rpc: 1_500, jupiter: 1_500, terms: 1_000, payment: 5_000, signer: 3_000, journal: 3_000 } as const;
 
 export const SYMBOLS: readonly MintSymbol[] = ['SOL', 'USDC', 'USDT', 'PYUSD', 'BONK'];
 
@@ -60,6 +62,8 @@ export interface World {
   untold: boolean;
   /** A wallet with funds (a dollar of USDC unless set), a journal of its own and short timeouts. */
   buyer(funds?: Partial<Record<MintSymbol, string>>, options?: ClientOptions): Promise<Buyer>;
+  /** The wallet of a process that was killed while it bought, with the journal that it left, and what it had been given. */
+  adopt(wallet: SandboxWallet, given: Balances, purchase: string, options: ClientOptions & { readonly journal: Journal }): Buyer;
   /** One that holds other tokens than those that are asked for, and swaps. */
   swapper(options?: ClientOptions): Promise<Buyer>;
   /** Buys, and remembers the outcome for the comparison. Calls that are meant to buy the same thing name the same purchase. */
@@ -105,15 +109,19 @@ async function openWorld(sandbox: Sandbox, onClose: (work: () => Promise<void>) 
     merchantHad: await balancesOf(sandbox, sandbox.merchant),
     servedBefore: sandbox.controls.api.served.length,
     untold: false,
-    async buyer(funds = { USDC: '1' }, change = {}) {
-      const journal = change.journal ?? memoryJournal();
-      const options = { autoSwap: true, timeouts: TIMEOUTS, ...change, journal };
-      const payer = await payerOn(sandbox, funds, options);
-      const { policy, swapFrom } = options;
-      const sane = { autoSwap: true, journal, timeouts: TIMEOUTS, policy, swapFrom };
-      const given = await balancesOf(sandbox, payer.address);
-      const buyer = Object.assign(payer, { journal, options, given, sound: () => payer.again(sane) });
+    async buyer(funds = { USDC: '1' }, options = {}) {
+      const wallet = await sandbox.createWallet(funds);
+      const buyer = buyerOf(sandbox, wallet, await balancesOf(sandbox, wallet.address), {
+        ...options,
+        journal: options.journal ?? memoryJournal(),
+      });
       buyers.push(buyer);
+      return buyer;
+    },
+    adopt(wallet, given, purchase, options) {
+      const buyer = buyerOf(sandbox, wallet, given, options);
+      buyers.push(buyer);
+      calls.push({ buyer, purchase, outcome: Promise.resolve({ error: new Error('killed') }) });
       return buyer;
     },
     swapper: (options) => world.buyer({ SOL: '0.5', BONK: '5000000' }, options),
@@ -142,6 +150,14 @@ async function openWorld(sandbox: Sandbox, onClose: (work: () => Promise<void>) 
   return world;
 }
 
+function buyerOf(sandbox: Sandbox, wallet: SandboxWallet, given: Balances, change: ClientOptions & { readonly journal: Journal }): Buyer {
+  const options = { autoSwap: true, timeouts: TIMEOUTS, ...change };
+  const { journal, policy, swapFrom } = options;
+  const payer = payerOf(sandbox, wallet, options);
+  const sane = { autoSwap: true, timeouts: TIMEOUTS, journal, policy, swapFrom };
+  return Object.assign(payer, { journal, options, given, sound: () => payer.again(sane) });
+}
+
 async function heal({ controls }: Sandbox): Promise<void> {
   const { node, aggregator, facilitator, api } = controls;
   node.clearFaults();
@@ -157,6 +173,13 @@ async function heal({ controls }: Sandbox): Promise<void> {
 export async function balancesOf(sandbox: Sandbox, address: string): Promise<Balances> {
   const entries = await Promise.all(SYMBOLS.map(async (symbol) => [symbol, await sandbox.balance(address, symbol)] as const));
   return Object.fromEntries(entries) as Record<MintSymbol, bigint>; // One for each symbol, just made.
+}
+
+/** All that a wallet's journal has of it. */
+export async function attemptsOf({ address, journal }: Buyer): Promise<Attempt[]> {
+  const attempts: Attempt[] = [];
+  for await (const attempt of journal.attempts({ wallet: address, network: SOLANA_MAINNET })) attempts.push(attempt);
+  return attempts;
 }
 
 /** The purchase that a URL names. */
