@@ -32,7 +32,10 @@ export type PostgresPlace =
 /** A journal in Postgres. */
 export interface PostgresJournal extends Journal {
   coordination(owner: Owner): Coordination;
-  /** Waits for what is under way, and frees what this journal holds. Ends its connections, and leaves a pool of the caller's open. */
+  /**
+   * Waits for the calls under way, and frees what this journal holds: its claims, and its locks, whatever is still being done under them.
+   * Ends its connections, and leaves a pool of the caller's open.
+   */
   close(): Promise<void>;
 }
 
@@ -60,7 +63,7 @@ export function postgresJournal(options: PostgresJournalOptions): PostgresJourna
     throw refuse('timeoutMs', `must be whole milliseconds from 1 to ${MOST_MS}.`);
   }
   const direct = createDatabase(opener(options, timeoutMs), timeoutMs);
-  const [calls, holds] = [createGate(), createGate()];
+  const calls = createGate();
   const database = guarded(
     direct,
     calls,
@@ -91,7 +94,7 @@ export function postgresJournal(options: PostgresJournalOptions): PostgresJourna
       locks: {
         hold: (names, work, signals) => {
           const own = names.map((name) => JSON.stringify([...ownerParts(owner), name]));
-          return holds.pass('lock', () => locks.hold(own, work, signals));
+          return locks.hold(own, work, signals);
         },
       },
       claims: { take: claims.take, drop: claims.drop, live: claims.live },
@@ -99,8 +102,7 @@ export function postgresJournal(options: PostgresJournalOptions): PostgresJourna
     }),
     close() {
       closing ??= (async () => {
-        // In this order: what runs under a lock still writes.
-        await holds.close();
+        locks.close();
         await calls.close();
         await claims.clear(direct).catch(ignored);
         await session.close();

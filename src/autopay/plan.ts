@@ -2,7 +2,7 @@ import { formatUiAmount } from '../amount.js';
 import { untilAborted } from '../deadline.js';
 import { capUse, capsFor, capsSeen, type Cap, type CapUse, type Spend } from '../policy/caps.js';
 import type { Plan } from '../policy/plan.js';
-import { formatUsd } from '../policy/policy.js';
+import { formatUsd } from '../policy/dollars.js';
 import type { Call } from '../request.js';
 import type { SwapQuote } from '../swap/types.js';
 import type { PaymentRequired } from '../x402/types.js';

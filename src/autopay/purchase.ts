@@ -5,7 +5,7 @@ import type { Emit } from '../events.js';
 import type { Attempt, SignedSwap } from '../journal/types.js';
 import { announce } from '../journal/registry.js';
 import { capsFor, overBudget, takenOf } from '../policy/caps.js';
-import { formatUsd } from '../policy/policy.js';
+import { formatUsd } from '../policy/dollars.js';
 import type { Receipt } from '../receipt.js';
 import type { Call } from '../request.js';
 import { readPaymentRequired } from '../x402/read.js';

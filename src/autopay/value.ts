@@ -1,7 +1,7 @@
 import { ceilDiv, minAmount, parseAmount, U64_MAX } from '../amount.js';
 import { isExactChangeError } from '../errors.js';
 import { pinnedMint, pinnedMints, type PinnedMint } from '../network.js';
-import { USD_DECIMALS } from '../policy/policy.js';
+import { USD_DECIMALS } from '../policy/dollars.js';
 import type { Address } from '../solana/types.js';
 import { checkFields, checkQuote } from '../swap/check-quote.js';
 import type { Core } from './core.js';

@@ -117,8 +117,8 @@ function inUnit(unit: string, value: bigint): string {
   return unit === 'USD' ? formatUsd(value) : value.toString();
 }
 
-function unitName(unit: string): string {
-  return unit === 'USD' || unit === 'payments' ? unit : 'base units';
+function sayIn(unit: string, value: bigint): string {
+  return `${inUnit(unit, value)} ${unit === 'USD' || unit === 'payments' ? unit : 'base units'}`;
 }
 
 /** The caps on a single payment. Returns the refusal (`amount_over_limit`, `price_unknown`), or undefined where it may go on. */
@@ -136,11 +136,11 @@ export function checkPayment(
   const over = caps.find((cap) => takenOf(cap, spend) > cap.limit);
   if (over !== undefined) {
     const { name, unit } = over;
-    const [amount, limit] = [inUnit(unit, takenOf(over, spend)), inUnit(unit, over.limit)];
+    const taken = takenOf(over, spend);
     return new PolicyError(
       'amount_over_limit',
-      `The price of ${amount} ${unitName(unit)} is above policy.${name} of ${limit} ${unitName(unit)}. Raise it to allow the payment.`,
-      { details: { cap: name, limit, amount, unit } },
+      `The price of ${sayIn(unit, taken)} is above policy.${name} of ${sayIn(unit, over.limit)}. Raise it to allow the payment.`,
+      { details: { cap: name, limit: inUnit(unit, over.limit), amount: inUnit(unit, taken), unit } },
     );
   }
   if (spend.microUsd !== undefined || caps.some(({ unit }) => unit === mint)) return undefined;
@@ -153,16 +153,16 @@ export function checkPayment(
 
 /** The refusal of a spend that a cap over time has no room for; `used` and `taken` in the cap's unit. */
 export function overBudget(cap: Cap, used: bigint, taken: bigint): PolicyError<'budget_exhausted'> {
-  const { name, unit, windowMs } = cap;
-  const say = (value: bigint) => inUnit(unit, value);
+  const { name, unit, limit, windowMs } = cap;
   const period = windowMs === undefined ? 'so far' : `in the last ${periodOf(windowMs)}`;
   // Waiting brings room only where what is spent leaves the window, and where this spend fits by itself.
-  const waits = windowMs !== undefined && taken <= cap.limit;
+  const waits = windowMs !== undefined && taken <= limit;
+  const next = waits ? 'Wait, or raise it.' : 'Raise it to allow the payment.';
   return new PolicyError(
     'budget_exhausted',
-    `${say(taken)} ${unitName(unit)} do not fit policy.${name} of ${say(cap.limit)}: ${say(used)} are spent or reserved ${period}. ${waits ? 'Wait, or raise it.' : 'Raise it to allow the payment.'}`,
+    `${sayIn(unit, taken)} do not fit policy.${name} of ${sayIn(unit, limit)}: ${sayIn(unit, used)} are spent or reserved ${period}. ${next}`,
     {
-      details: { cap: name, limit: say(cap.limit), used: say(used), amount: say(taken), unit },
+      details: { cap: name, limit: inUnit(unit, limit), used: inUnit(unit, used), amount: inUnit(unit, taken), unit },
       ...(waits ? {} : { retry: 'never' }),
     },
   );

@@ -5,8 +5,6 @@ import { readLists, type List, type ListOptions } from './lists.js';
 import type { Plan } from './plan.js';
 import { readMint, readUnits, readUsd, refuse, refuseOtherFields } from './read.js';
 
-export { formatUsd, USD_DECIMALS } from './dollars.js';
-
 /** The caller's rules about money. Dollars are decimal text such as `"0.25"`, with at most six decimals. */
 export interface PolicyOptions {
   /** US dollars that one payment may cost. Default `"1.00"`. */

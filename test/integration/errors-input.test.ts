@@ -162,7 +162,7 @@ describe('the caller’s own rules', () => {
     const payer = await payerOn(sandbox, { USDC: '50' }, { policy: { maxPerHost: { [host]: '0.01' } } });
     expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
     const error = await refusal(sandbox, payer, 'budget_exhausted', () => payer.client.fetch(url('/usdc')));
-    expect(error.details).toMatchObject({ cap: 'maxPerHost', limit: '0.01', used: '0.01', amount: '0.01' });
+    expect(error.details).toMatchObject({ cap: `maxPerHost['${host}']`, limit: '0.01', used: '0.01', amount: '0.01' });
     expect(error.message).toContain(host);
     expect((await payer.client.fetch(`${other.origin}/usdc`)).status).toBe(200);
   });

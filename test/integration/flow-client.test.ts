@@ -253,8 +253,8 @@ describe('receipts and spent', () => {
     expect(failed.status).toBe(500);
     expect(await client.spent()).toEqual([
       { cap: 'maxPerDay', limit: '10', used: '0.04', unit: 'USD', windowMs: 86_400_000 },
-      { cap: 'maxPerHost', host, limit: '0.5', used: '0.04', unit: 'USD', windowMs: 86_400_000 },
-      { cap: 'maxPerHost', host: 'api.example.com', limit: '1', used: '0', unit: 'USD', windowMs: 86_400_000 },
+      { cap: `maxPerHost['${host}']`, host, limit: '0.5', used: '0.04', unit: 'USD', windowMs: 86_400_000 },
+      { cap: "maxPerHost['api.example.com']", host: 'api.example.com', limit: '1', used: '0', unit: 'USD', windowMs: 86_400_000 },
     ]);
     sandbox.controls.node.warp();
     const unsettled = await decided(failed);

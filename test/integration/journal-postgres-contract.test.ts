@@ -1,5 +1,6 @@
 import { postgresJournal } from 'exact-change/journal/postgres';
 import { afterAll, beforeAll } from 'vitest';
+import { coordinationContract } from '../contract/coordination-contract.js';
 import { journalContract, type OpenJournal } from '../contract/journal-contract.js';
 import { startPostgres, type Postgres } from '../helpers/postgres.js';
 
@@ -18,3 +19,4 @@ async function open(): Promise<OpenJournal> {
 }
 
 journalContract('postgresJournal', open, { durable: true });
+coordinationContract('postgresJournal', open);

@@ -6,6 +6,7 @@ import { plainHost, portless } from '../../../src/policy/hosts.js';
 import { capRows, capValues } from './caps.js';
 import type { Database, Row } from './database.js';
 import { digest, lockKey, ownerParts } from './keys.js';
+import { ATTEMPT_COLUMNS, reserveCall } from './reserve.js';
 import type { Tables } from './schema.js';
 
 // How many attempts a statement fetches.
@@ -17,24 +18,9 @@ const releasable = states.filter((state) => attemptStates[state].release);
 /** The attempts of a journal in the database's tables, which exist. */
 export function attemptsIn(database: Database, tables: Tables): Omit<Journal, 'coordination'> {
   const { attempts, schema } = tables;
-  const columns = 'state, counts, at, host, bare_host, pay_to, mint, amount, micro_usd, key, request, record';
-
-  const reserve = `
-    with used as (${capRows(tables)}),
-    full_cap as (select n, used from used where used + cost > most order by n limit 1),
-    taken as (
-      select record from ${attempts}
-      where wallet = $1 and network = $2 and key = $24 and counts and ($13::text is null or id <> $13) order by seq limit 1
-    ),
-    made as (
-      insert into ${attempts} (wallet, network, id, ${columns})
-      select $1, $2, $14, $15, $16, $17::float8, $18, $19, $20, $21, $22::numeric, $23::numeric, $24, $25, $26
-      where not exists (select from full_cap) and not exists (select from taken)
-    )
-    select (select record from taken) as taken, (select n from full_cap)::text as n, (select used from full_cap)::text as used`;
-
+  const reserve = reserveCall(tables);
   const put = `
-    update ${attempts} set (${columns}) = ($5, $6, $7::float8, $8, $9, $10, $11, $12::numeric, $13::numeric, $14, $15, $16)
+    update ${attempts} set (${ATTEMPT_COLUMNS}) = ($5, $6, $7::float8, $8, $9, $10, $11, $12::numeric, $13::numeric, $14, $15, $16)
     where id = $3 and wallet = $1 and network = $2 and state = any ($4::text[])
     returning id`;
 
@@ -42,12 +28,18 @@ export function attemptsIn(database: Database, tables: Tables): Omit<Journal, 'c
     async reserve(given, caps) {
       const attempt = copyOf(given);
       const asked = caps.map((cap) => ({ cap, cost: takenOf(cap, attempt) })).filter(({ cost }) => cost > 0n);
-      const values = columnsOf(attempt);
-      const [row] = await database.transaction('reserve', async (query) => {
-        // On its own: a statement sees what was committed before it began, and this one ends when it is our turn.
-        await query('select pg_advisory_xact_lock($1::bigint)::text', [lockKey(schema, 'reserve', ...ownerParts(attempt))]);
-        return query(reserve, [...ownerParts(attempt), ...capValues(asked, attempt.at), attempt.resigns ?? null, attempt.id, ...values]);
-      });
+      const key = lockKey(schema, 'reserve', ...ownerParts(attempt));
+      const values = [
+        ...ownerParts(attempt),
+        ...capValues(asked, attempt.at),
+        attempt.resigns ?? null,
+        attempt.id,
+        ...columnsOf(attempt),
+        key,
+        String(database.timeoutMs),
+      ];
+      // One at a time, so that those who wait leave connections to other calls.
+      const [row] = await database.query('reserve', reserve, values, key);
       if (row?.['taken'] !== undefined) return { taken: attemptOf(row['taken']) };
       const blocking = row?.['n'] === undefined ? undefined : asked[Number(row['n'])];
       return blocking === undefined ? undefined : { cap: blocking.cap, used: BigInt(row?.['used'] ?? 0) };
@@ -97,7 +89,7 @@ export function attemptsIn(database: Database, tables: Tables): Omit<Journal, 'c
   };
 }
 
-/** In the order of `columns`. */
+/** In the order of `ATTEMPT_COLUMNS`. */
 function columnsOf(attempt: Attempt): unknown[] {
   const { state, at, host, payTo, mint, amount, microUsd, fingerprint, idempotencyKey } = attempt;
   return [

@@ -3,7 +3,7 @@ import type { BookShelf } from '../../../src/journal/ledger.js';
 import type { Owner } from '../../../src/journal/types.js';
 import { decodeBook, encodeBook } from './book-text.js';
 import type { Database, Row } from './database.js';
-import { ownerParts } from './keys.js';
+import { digest, ownerParts } from './keys.js';
 import type { Tables } from './schema.js';
 
 /** An owner's books, one row each. Changes to one take their turn. */
@@ -15,9 +15,9 @@ export function booksIn(database: Database, { books }: Tables, owner: Owner): Bo
       const [row] = await database.query('read a balance', `select book from ${books} ${where}`, [...ownerParts(owner), account]);
       return bookOf(row);
     },
-    change: (account, change) =>
-      database.transaction('change a balance', async (query) => {
-        const name = [...ownerParts(owner), account];
+    change: (account, change) => {
+      const name = [...ownerParts(owner), account];
+      return database.transaction('change a balance', digest('book', ...name), async (query) => {
         const lock = () => query(`select book from ${books} ${where} for update`, name);
         let [row] = await lock();
         if (row === undefined) {
@@ -29,6 +29,7 @@ export function booksIn(database: Database, { books }: Tables, owner: Owner): Bo
         const { book, result } = change(before);
         if (book !== before) await query(`update ${books} set book = $4 ${where}`, [...name, encodeBook(book)]);
         return result;
-      }),
+      });
+    },
   };
 }

@@ -1,4 +1,5 @@
 import { startDeadline, untilAborted } from '../../../src/deadline.js';
+import { createLocks } from '../../../src/journal/locks.js';
 import { failure } from './failure.js';
 import type { Gate } from './gate.js';
 import { ignored, type OpenPool, type PostgresClient } from './pool.js';
@@ -11,10 +12,13 @@ export type Query = (text: string, values?: unknown[]) => Promise<Row[]>;
 /** Statements with a deadline: each call resolves or rejects within `timeoutMs`, and a connection that failed is not used again. */
 export interface Database {
   readonly timeoutMs: number;
-  /** One statement. Rejects with `journal_unavailable`. */
-  query(step: string, text: string, values?: unknown[]): Promise<Row[]>;
-  /** Statements that happen together or not at all, each seeing what others committed before it. */
-  transaction<T>(step: string, work: (query: Query) => Promise<T>): Promise<T>;
+  /**
+   * One statement. Rejects with `journal_unavailable`. Those of one key take turns, so that no more than one connection of the process waits for
+   * a lock that they all need.
+   */
+  query(step: string, text: string, values?: unknown[], key?: string): Promise<Row[]>;
+  /** Statements that happen together or not at all, each seeing what others committed before it. They take turns likewise. */
+  transaction<T>(step: string, key: string, work: (query: Query) => Promise<T>): Promise<T>;
   /** A connection to keep. Whoever takes it gives it back. */
   checkOut(signal: AbortSignal): Promise<PostgresClient>;
   close(): Promise<void>;
@@ -41,9 +45,10 @@ export function createDatabase(open: () => Promise<OpenPool>, timeoutMs: number)
     }
   };
 
-  const use = async <T>(step: string, work: (query: Query) => Promise<T>): Promise<T> => {
+  const queue = createLocks();
+  const use = async <T>(step: string, work: (query: Query) => Promise<T>, key?: string): Promise<T> => {
     const deadline = startDeadline(timeoutMs, undefined);
-    try {
+    const perform = async (): Promise<T> => {
       const client = await checkOut(deadline.signal);
       client.on('error', ignored);
       let whole = false;
@@ -55,6 +60,9 @@ export function createDatabase(open: () => Promise<OpenPool>, timeoutMs: number)
         client.removeListener('error', ignored);
         client.release(!whole);
       }
+    };
+    try {
+      return await (key === undefined ? perform() : queue.hold([key], perform, [deadline.signal]));
     } catch (error) {
       throw failure(step, error);
     } finally {
@@ -68,14 +76,18 @@ export function createDatabase(open: () => Promise<OpenPool>, timeoutMs: number)
 
   return {
     timeoutMs,
-    query: (step, text, values) => use(step, (query) => query(text, values)),
-    transaction: (step, work) =>
-      use(step, async (query) => {
-        await query(begin);
-        const result = await work(query);
-        await query('commit');
-        return result;
-      }),
+    query: (step, text, values, key) => use(step, (query) => query(text, values), key),
+    transaction: (step, key, work) =>
+      use(
+        step,
+        async (query) => {
+          await query(begin);
+          const result = await work(query);
+          await query('commit');
+          return result;
+        },
+        key,
+      ),
     checkOut,
     close: async () => (await opening?.catch(ignored))?.close(),
   };
@@ -106,8 +118,8 @@ export function guarded(database: Database, gate: Gate, ready: () => Promise<voi
     });
   return {
     ...database,
-    query: (step, text, values) => pass(step, () => database.query(step, text, values)),
-    transaction: (step, work) => pass(step, () => database.transaction(step, work)),
+    query: (step, text, values, key) => pass(step, () => database.query(step, text, values, key)),
+    transaction: (step, key, work) => pass(step, () => database.transaction(step, key, work)),
     async checkOut(signal) {
       await ready();
       return database.checkOut(signal);

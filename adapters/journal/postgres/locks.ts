@@ -2,6 +2,7 @@ import { onAbort } from '../../../src/abort.js';
 import { untilAborted } from '../../../src/deadline.js';
 import { createLocks, type Locks } from '../../../src/journal/locks.js';
 import type { Query } from './database.js';
+import { closed } from './failure.js';
 import type { Session } from './session.js';
 
 /** Whoever frees a lock says so; a holder whose process died says nothing, and is noticed this much later at most. */
@@ -18,12 +19,15 @@ export interface SharedLocks {
   readonly any: boolean;
   /** Locks again, on a new connection, what is still being worked under; as far as nobody else has it by now. */
   restore(query: Query): Promise<void>;
+  /** Nobody gets a lock any more, nor waits for one. Work that has begun is not stopped. */
+  close(): void;
 }
 
 /** @param keyOf - The key of a name; equal names in any process have equal keys. */
 export function sharedLocks(session: Session, channel: string, keyOf: (name: string) => string): SharedLocks {
   // Within the process whoever waits for one lock waits in one place, and the session asks for it once.
   const queue = createLocks();
+  const closing = new AbortController();
   const held = new Map<string, number>();
   const waiting = new Map<string, Set<() => void>>();
 
@@ -42,8 +46,8 @@ export function sharedLocks(session: Session, channel: string, keyOf: (name: str
   const unlock = async (key: string): Promise<void> => {
     count(key, -1);
     // Where this fails the connection goes, and the lock with it.
-    const text = 'select pg_advisory_unlock($1::bigint)::text, pg_notify($2, $1)::text';
-    await session.run('unlock', (query) => query(text, [key, channel])).catch(() => undefined);
+    const text = 'select pg_advisory_unlock($1::bigint)::text, pg_notify($2, $3)::text';
+    await session.run('unlock', (query) => query(text, [key, channel, key])).catch(() => undefined);
   };
 
   const take = async (key: string, signals: readonly (AbortSignal | undefined)[]): Promise<void> => {
@@ -65,8 +69,9 @@ export function sharedLocks(session: Session, channel: string, keyOf: (name: str
   };
 
   return {
-    hold: (names, work, signals = []) =>
-      queue.hold(
+    hold(names, work, given = []) {
+      const signals = [...given, closing.signal];
+      return queue.hold(
         names,
         async () => {
           const taken: string[] = [];
@@ -83,7 +88,8 @@ export function sharedLocks(session: Session, channel: string, keyOf: (name: str
           }
         },
         signals,
-      ),
+      );
+    },
     freed(key) {
       for (const wake of waiting.get(key) ?? []) wake();
     },
@@ -93,6 +99,7 @@ export function sharedLocks(session: Session, channel: string, keyOf: (name: str
     get any() {
       return held.size > 0 || waiting.size > 0;
     },
+    close: () => closing.abort(closed('lock')),
     async restore(query) {
       for (const [key, times] of held) {
         for (let time = 0; time < times; time += 1) await query('select pg_try_advisory_lock($1::bigint)::text', [key]);

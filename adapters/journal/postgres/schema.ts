@@ -1,6 +1,7 @@
 import { ConfigError } from '../../../src/errors.js';
 import type { Database, Query } from './database.js';
 import { lockKey } from './keys.js';
+import { reserveFunction } from './reserve.js';
 
 /** The version of the tables that this code reads and writes. */
 const VERSION = 1;
@@ -45,8 +46,9 @@ export async function prepareTables(database: Database, tables: Tables): Promise
   // Looked at without any right to create: the tables may have been made by somebody else.
   const found = await database.query('tables', 'select to_regclass($1)::text as name', [tables.version]);
   if (found[0]?.['name'] === undefined) {
-    await database.transaction('tables', async (query) => {
-      await query('select pg_advisory_xact_lock($1::bigint)::text', [lockKey(tables.schema, 'tables')]);
+    const key = lockKey(tables.schema, 'tables');
+    await database.transaction('tables', key, async (query) => {
+      await query('select pg_advisory_xact_lock($1::bigint)::text', [key]);
       const [row] = await query('select to_regclass($1)::text as name, to_regnamespace($2)::text as schema', [
         tables.version,
         `"${tables.schema}"`,
@@ -70,7 +72,8 @@ export async function prepareTables(database: Database, tables: Tables): Promise
  * trigger keeps it, so that it is right whoever writes. Sums are `numeric`: exact, without a bound. Times are `double precision`, the
  * numbers of JavaScript. Records are JSON in `text`, which keeps what `jsonb` would change or refuse.
  */
-async function create(query: Query, { schema, attempts, spent, books, claims, counters, version }: Tables): Promise<void> {
+async function create(query: Query, tables: Tables): Promise<void> {
+  const { schema, attempts, spent, books, claims, counters, version } = tables;
   await query(`
     create table ${attempts} (
       seq bigint generated always as identity,
@@ -131,6 +134,8 @@ async function create(query: Query, { schema, attempts, spent, books, claims, co
     end
     $tally$;
     create trigger tally after insert or update or delete on ${attempts} for each row execute function "${schema}".tally();
+
+    ${reserveFunction(tables)}
 
     create table ${books} (
       wallet text not null,

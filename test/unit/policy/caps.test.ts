@@ -245,7 +245,7 @@ describe('a refusal for want of room', () => {
     });
     expect(error).toMatchObject({ funds: 'untouched', retry: 'fresh' });
     expect(error.message).toBe(
-      '0.010001 USD do not fit policy.maxPerDay of 5: 4.99 are spent or reserved in the last day. Wait, or raise it.',
+      '0.010001 USD do not fit policy.maxPerDay of 5 USD: 4.99 USD are spent or reserved in the last day. Wait, or raise it.',
     );
   });
 
@@ -256,7 +256,7 @@ describe('a refusal for want of room', () => {
     const units = overBudget({ name: 'limits[1]', unit: USDC, mint: USDC, limit: 5n, windowMs: MINUTE }, 3n, 4n);
     expect(said(units)).toMatchObject({ details: { limit: '5', used: '3', amount: '4', unit: USDC } });
     expect(units.message).toBe(
-      '4 base units do not fit policy.limits[1] of 5: 3 are spent or reserved in the last minute. Wait, or raise it.',
+      '4 base units do not fit policy.limits[1] of 5 base units: 3 base units are spent or reserved in the last minute. Wait, or raise it.',
     );
     expect(overBudget({ ...day, windowMs: 3_600_000 }, 0n, 1n).message).toContain('in the last hour.');
   });
@@ -267,6 +267,6 @@ describe('a refusal for want of room', () => {
       expect(error.retry).toBe('never');
       expect(error.message).not.toMatch(/[Ww]ait/);
     }
-    expect(overBudget(total, 4_999_999n, 2n).message).toContain('4.999999 are spent or reserved so far.');
+    expect(overBudget(total, 4_999_999n, 2n).message).toContain('4.999999 USD are spent or reserved so far.');
   });
 });

@@ -1,0 +1,29 @@
+import { nodeDisk } from './file/disk.js';
+import { journalAt, type FileJournal } from './file/journal.js';
+import { nodeProcesses } from './file/processes.js';
+
+export type { FileJournal } from './file/journal.js';
+
+const COMPACT_FROM = 1024 * 1024;
+
+/**
+ * A journal in a file: what is paid, and what counts against the limits, outlives the process, also where that is killed. For one process
+ * at a time; all journals of one file in a process are one. Node only. The format is described in `FORMAT.md` beside this file.
+ *
+ * Nothing is opened before the first use. The calls that need it then reject with
+ * - `journal_locked`: another process has it. Where that one has ended, however it did, its lock is free at once.
+ * - `journal_damaged`: the file is not what was written, other than a last line that was cut off. Nothing is spent then.
+ * - `journal_unavailable`: the disk failed, or the file or its lock was replaced. Once that is over the journal goes on.
+ * - `invalid_option`: a newer version wrote it.
+ *
+ * Throws `ConfigError` (`invalid_option`) where the path is none.
+ *
+ * @example
+ * const journal = fileJournal('./payments.jsonl');
+ * const client = createClient({ walletSecretKey, journal });
+ * await client.close();
+ * await journal.close();
+ */
+export function fileJournal(path: string): FileJournal {
+  return journalAt(path, { disk: nodeDisk, processes: nodeProcesses, compactFrom: COMPACT_FROM });
+}

@@ -1,0 +1,139 @@
+import { TransportError } from '../../../src/errors.js';
+import { hasCode, removeFile, type Disk, type FileId, type OpenFile } from './disk.js';
+import type { ProcessId, Processes } from './processes.js';
+
+/** A file that is this process's alone. */
+export interface FileLock {
+  /** Whether it still is. */
+  isHeld(): Promise<boolean>;
+  release(): Promise<void>;
+}
+
+interface Holder extends ProcessId {
+  /** Of this one time that it is held. */
+  readonly id: string;
+}
+
+/**
+ * Locks the file at `path` by a file beside it, `<path>.lock`, that says who holds it. It is made under a name of its own and then linked to
+ * that place, which succeeds for one alone. A holder that has ended is succeeded, not removed: whoever links `<path>.lock.after.<its id>`
+ * first is its only successor, and nobody else may touch the place; a successor that ended on the way is succeeded in turn.
+ *
+ * Rejects with `journal_locked` where another process holds it.
+ */
+export async function lockFile(path: string, disk: Disk, processes: Processes): Promise<FileLock> {
+  const place = `${path}.lock`;
+  const holder: Holder = { id: processes.token(), ...(await processes.self()) };
+  const draft = `${place}.${holder.id}`;
+  const file = await disk.create(draft);
+  try {
+    await file.write(new TextEncoder().encode(JSON.stringify(holder)), 0);
+    // A lock that is empty after a power failure would be nobody's.
+    await file.sync();
+    for (;;) {
+      if ((await isLinked(disk, draft, place)) || (await succeed(path, place, draft, disk, processes))) break;
+    }
+    return heldBy(file, place, disk, await file.id());
+  } catch (error) {
+    await file.close();
+    throw error;
+  } finally {
+    await removeFile(disk, draft);
+  }
+}
+
+/** Takes the place of holders that have ended. False where somebody else changed it meanwhile. */
+async function succeed(path: string, place: string, draft: string, disk: Disk, processes: Processes): Promise<boolean> {
+  const ended: Holder[] = [];
+  for (let at = place; ; at = afterOf(place, ended)) {
+    const holder = await readHolder(path, at, disk);
+    if (holder === undefined) break;
+    if (await processes.isAlive(holder)) throw locked(path, holder.pid);
+    ended.push(holder);
+  }
+  if (ended.length === 0) return false;
+  const next = afterOf(place, ended);
+  if (!(await isLinked(disk, draft, next))) return false;
+  // Where the place has changed hands, its holder's successor was found before, and has cleared the way that we came.
+  if ((await readHolder(path, place, disk))?.id !== ended[0]?.id) {
+    await disk.unlink(next);
+    return false;
+  }
+  await disk.rename(draft, place);
+  for (let count = ended.length; count > 0; count -= 1) await removeFile(disk, afterOf(place, ended.slice(0, count)));
+  return true;
+}
+
+function afterOf(place: string, holders: readonly Holder[]): string {
+  return `${place}.after.${holders[holders.length - 1]?.id ?? ''}`;
+}
+
+function heldBy(file: OpenFile, place: string, disk: Disk, own: FileId): FileLock {
+  // The file stays open: no other can get its inode as long as it is.
+  const isHeld = async () => {
+    try {
+      const { device, inode } = await disk.identify(place);
+      return device === own.device && inode === own.inode;
+    } catch (error) {
+      if (hasCode(error, 'ENOENT')) return false;
+      throw error;
+    }
+  };
+  return {
+    isHeld,
+    async release() {
+      try {
+        if (await isHeld()) await disk.unlink(place);
+      } finally {
+        await file.close();
+      }
+    },
+  };
+}
+
+async function isLinked(disk: Disk, from: string, to: string): Promise<boolean> {
+  try {
+    await disk.link(from, to);
+    return true;
+  } catch (error) {
+    if (hasCode(error, 'EEXIST')) return false;
+    throw error;
+  }
+}
+
+/** Undefined where there is none. */
+async function readHolder(path: string, at: string, disk: Disk): Promise<Holder | undefined> {
+  let file: OpenFile;
+  try {
+    file = await disk.open(at);
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return undefined;
+    throw error;
+  }
+  try {
+    const value: unknown = JSON.parse(new TextDecoder().decode(await file.read()));
+    if (isHolder(value)) return value;
+  } catch {
+    // Not ours: see below.
+  } finally {
+    await file.close();
+  }
+  throw locked(path, 0);
+}
+
+function isHolder(value: unknown): value is Holder {
+  if (typeof value !== 'object' || value === null) return false;
+  const { id, pid, start, host }: Partial<Record<keyof Holder, unknown>> = value;
+  const texts = typeof id === 'string' && typeof host === 'string' && (start === undefined || typeof start === 'string');
+  return texts && typeof pid === 'number' && Number.isInteger(pid) && pid > 0;
+}
+
+function locked(path: string, pid: number): TransportError<'journal_locked'> {
+  const who = pid === 0 ? 'Something that is no process of this library' : `Process ${pid}`;
+  return new TransportError(
+    'journal_locked',
+    `${who} has the journal at ${path}, and a file is for one process: end that one, give this one a file of its own, or use ` +
+      `exact-change/journal/postgres. Where it ran on another host or in a container that is gone for certain, remove ${path}.lock.`,
+    { details: { path, pid } },
+  );
+}

@@ -1,0 +1,267 @@
+import { dirname } from 'node:path';
+import { createAttemptStore, isClosed, type AttemptStore, type Carried, type StoreContent } from '../../../src/journal/attempt-store.js';
+import { ConfigError, isExactChangeError, TransportError, type ExactChangeError } from '../../../src/errors.js';
+import type { Attempt } from '../../../src/journal/types.js';
+import { hasCode, removeFile, type Disk, type OpenFile } from './disk.js';
+import { decode, encodeContent, encodeHeader, encodeRecords, type Decoded, type FileRecord } from './format.js';
+import { lockFile, type FileLock } from './lock.js';
+import type { Processes } from './processes.js';
+
+/** What happens to the store, and what of it is to be written down. */
+export type Work<T> = (store: AttemptStore, write: (record: FileRecord) => void) => T;
+
+/** A store whose changes are in a file before anybody learns of them. */
+export interface FileLog {
+  /** Runs work, and resolves once what it wrote is on the disk. Work that comes while the disk is busy shares the next write. */
+  run<T>(work: Work<T>): Promise<T>;
+  /** After all work that was begun. */
+  close(): Promise<void>;
+}
+
+/** What a log runs on. */
+export interface LogParts {
+  readonly disk: Disk;
+  readonly processes: Processes;
+  /** From how many bytes on a file may be worth rewriting. */
+  readonly compactFrom: number;
+}
+
+/** Work that waits for its turn. Returns how to tell its outcome. */
+interface Job {
+  run(store: AttemptStore, write: (record: FileRecord) => void): () => void;
+  fail(error: unknown): void;
+}
+
+/** A file is rewritten where that leaves no more than this share of it. */
+const WORTH_IT = 1 / 3;
+
+/**
+ * Opens, or makes, the journal at a path, and keeps all other processes out of it.
+ *
+ * Rejects with `journal_locked`, `journal_damaged`, `invalid_option` for the file of a newer version, or `journal_unavailable`.
+ */
+export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
+  const lock = await lockFile(path, parts.disk, parts.processes);
+  try {
+    return await logOn(path, lock, parts);
+  } catch (error) {
+    await lock.release();
+    throw error;
+  }
+}
+
+async function logOn(path: string, lock: FileLock, { disk, compactFrom }: LogParts): Promise<FileLog> {
+  const directory = dirname(path);
+  const draft = `${path}.compact`;
+  await removeFile(disk, draft);
+  let file = await openOrCreate(path, draft, disk);
+  let id = await file.id();
+  // Of what memory knows, all is in so many bytes of the file.
+  let length: number;
+  let store: AttemptStore;
+  // The file or its directory may not be as memory has it.
+  let doubtful = false;
+  let checkAt = compactFrom;
+  let jobs: Job[] = [];
+  let running: Promise<void> | undefined;
+
+  /** Reads back what is known to be in the file, once that is known to be on the disk. */
+  const reload = async (upTo?: number): Promise<void> => {
+    await disk.syncDirectory(directory);
+    const size = await file.size();
+    if (upTo !== undefined && size > upTo) await file.truncate(upTo);
+    const decoded = readable(path, await file.read());
+    if (upTo !== undefined && decoded.length !== upTo) throw damaged(path, Math.min(size, decoded.length));
+    if (upTo === undefined && size > decoded.length) await file.truncate(decoded.length);
+    await file.sync();
+    store = storeOf(decoded);
+    length = decoded.length;
+    doubtful = false;
+  };
+
+  const check = async (): Promise<void> => {
+    const { device, inode } = await disk.identify(path);
+    if (device !== id.device || inode !== id.inode) throw new Error('Another file has been put in its place.');
+    if (!(await lock.isHeld())) throw new Error(`Its lock, ${path}.lock, was taken away.`);
+  };
+
+  const append = async (records: readonly FileRecord[]): Promise<void> => {
+    const line = encodeRecords(records);
+    doubtful = true;
+    await file.write(line, length);
+    await file.sync();
+    length += line.length;
+    doubtful = false;
+  };
+
+  const perform = async (batch: readonly Job[]): Promise<void> => {
+    try {
+      if (doubtful) await reload(length);
+      await check();
+      const records: FileRecord[] = [];
+      const outcomes = batch.map((job) => job.run(store, (record) => records.push(record)));
+      if (records.length > 0) await append(records);
+      for (const tell of outcomes) tell();
+    } catch (cause) {
+      // What failed must not come back: were this process to end now, the line could be found whole.
+      if (doubtful) await reload(length).catch(() => undefined);
+      for (const job of batch) job.fail(unavailable(path, cause));
+    }
+  };
+
+  /** Rewrites the file where much of it is over. What fails before the new file has the name leaves the old one as it is. */
+  const compact = async (): Promise<void> => {
+    const content = lean(store.content());
+    const bytes = encodeContent(content);
+    checkAt = Math.max(compactFrom, 2 * length);
+    if (bytes.length > length * WORTH_IT) return;
+    await removeFile(disk, draft);
+    const next = await disk.create(draft);
+    try {
+      await next.write(bytes, 0);
+      await next.sync();
+      const nextId = await next.id();
+      await check();
+      await disk.rename(draft, path);
+      id = nextId;
+    } catch (error) {
+      await next.close();
+      await removeFile(disk, draft);
+      throw error;
+    }
+    const last = file;
+    [file, store, length, checkAt] = [next, createAttemptStore(content), bytes.length, Math.max(compactFrom, 2 * bytes.length)];
+    // Until the directory is on the disk, a power failure could bring the old file back, without what is written from here on.
+    doubtful = true;
+    await last.close();
+    await disk.syncDirectory(directory);
+    doubtful = false;
+  };
+
+  const loop = async (): Promise<void> => {
+    while (jobs.length > 0) {
+      const batch = jobs;
+      jobs = [];
+      await perform(batch);
+      if (!doubtful && length >= checkAt) await compact().catch(() => undefined);
+    }
+    running = undefined;
+  };
+
+  try {
+    await reload();
+  } catch (error) {
+    await file.close();
+    throw unavailable(path, error);
+  }
+  return {
+    run: (work) =>
+      new Promise((resolve, reject) => {
+        jobs.push({
+          run(current, write) {
+            try {
+              const value = work(current, write);
+              return () => resolve(value);
+            } catch (error) {
+              return () => reject(error);
+            }
+          },
+          fail: reject,
+        });
+        // One turn later: calls that come together are written together.
+        running ??= Promise.resolve().then(loop);
+      }),
+    async close() {
+      await running;
+      try {
+        await file.close();
+      } finally {
+        await lock.release();
+      }
+    },
+  };
+}
+
+async function openOrCreate(path: string, draft: string, disk: Disk): Promise<OpenFile> {
+  try {
+    return await disk.open(path);
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT')) throw unavailable(path, error);
+  }
+  // Whole before it has its name: a file without a header is damage.
+  const file = await disk.create(draft);
+  try {
+    await file.write(encodeHeader(), 0);
+    await file.sync();
+    await disk.link(draft, path);
+    await removeFile(disk, draft);
+    return file;
+  } catch (error) {
+    await file.close();
+    throw unavailable(path, error);
+  }
+}
+
+function readable(path: string, bytes: Uint8Array): Decoded {
+  const found = decode(bytes);
+  if ('damagedAt' in found) throw damaged(path, found.damagedAt);
+  if ('version' in found) {
+    throw new ConfigError(
+      'invalid_option',
+      `The journal at ${path} has version ${JSON.stringify(found.version)} of its format, and this release reads version 1: update exact-change.`,
+      { details: { option: 'journal' } },
+    );
+  }
+  return found;
+}
+
+function storeOf({ records }: Decoded): AttemptStore {
+  const carried: Carried[] = [];
+  let widestMs = 0;
+  for (const record of records) {
+    if ('carry' in record) carried.push(record.carry);
+    if ('widest' in record) widestMs = Math.max(widestMs, record.widest);
+  }
+  const store = createAttemptStore({ carried, widestMs });
+  for (const record of records) {
+    if ('put' in record) store.restore(record.put);
+    if ('release' in record) store.remove(record.release);
+  }
+  return store;
+}
+
+/** Without what could be presented or sent again, where nobody will: a repeat under the same key presents what is delivered too. */
+function lean({ attempts, ...rest }: StoreContent): StoreContent {
+  const isOver = (one: Attempt) => one.state === 'unsettled' || (isClosed(one) && one.idempotencyKey === undefined);
+  return { ...rest, attempts: attempts.map((attempt) => (isOver(attempt) ? withoutBytes(attempt) : attempt)) };
+}
+
+function withoutBytes({ swap, payment, ...rest }: Attempt): Attempt {
+  return {
+    ...rest,
+    ...(swap === undefined ? {} : { swap: { ...swap, transaction: '' } }),
+    ...(payment === undefined ? {} : { payment: { ...payment, header: { ...payment.header, value: '' } } }),
+  };
+}
+
+function damaged(path: string, offset: number): TransportError<'journal_damaged'> {
+  return new TransportError(
+    'journal_damaged',
+    `The journal at ${path} is damaged at byte ${offset}, so what was spent is not known and nothing more is. Put a sound copy in its place, ` +
+      'or move it away and lower the limits of the policy by what was spent.',
+    { details: { path, offset } },
+  );
+}
+
+function unavailable(path: string, cause: unknown): ExactChangeError {
+  if (isExactChangeError(cause)) return cause;
+  const why = cause instanceof Error ? ` (${cause.message})` : '';
+  return new TransportError(
+    'journal_unavailable',
+    `The journal at ${path} could not be read or written${why}, so nothing more was signed or sent.`,
+    {
+      details: { step: 'file' },
+      cause,
+    },
+  );
+}

@@ -1,0 +1,195 @@
+import type { ServerResponse } from 'node:http';
+import { receiptOf, type ClientOptions } from 'exact-change';
+import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { envelopeV2 } from '../fixtures/malformed-402.js';
+import { landed, signaturesOf, tokenAccount, until } from '../helpers/chain.js';
+import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { answerTerms, isPaid, startSeller, type Seller } from '../helpers/seller.js';
+import { answer, offerOf, paymentHeader, settle, settlementHeader } from '../helpers/settling.js';
+
+let sandbox: Sandbox;
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ confirmationMs: 20 });
+});
+afterEach(closePayers);
+afterAll(() => sandbox.close());
+
+type Json = Record<string, unknown>;
+const terms = (change: Json = {}) => envelopeV2([offerOf(sandbox, change)]);
+const holder = (options: ClientOptions = {}) => payerOn(sandbox, { USDC: '1' }, { policy: { resign: 1 }, ...options });
+const payments = ({ signed }: Payer) => signed.filter(({ kind }) => kind === 'payment');
+const usedOf = async ({ client }: Payer) => (await client.spent())[0]?.used;
+
+async function settledOf(payer: Payer): Promise<number> {
+  const account = await tokenAccount(payer.address, sandbox.mints.USDC);
+  const found = await Promise.all((await signaturesOf(sandbox.rpcUrl, account)).map((one) => landed(sandbox.rpcUrl, one)));
+  return found.filter(({ error, tokens }) => error === null && tokens.some((one) => one.account === account && one.change < 0n)).length;
+}
+
+/** Refuses the first payments it is shown, each in its way; what comes after them it settles and serves. */
+async function selling(refusals: readonly ((response: ServerResponse) => unknown)[], first: Json = {}): Promise<Seller> {
+  let shown = 0;
+  const seller = await startSeller((request, response) => {
+    if (!isPaid(request)) return answerTerms(response, terms(first));
+    const refuse = refusals[shown];
+    shown += 1;
+    if (refuse !== undefined) return void refuse(response);
+    void settle(sandbox, request).then((settled) =>
+      settled.success ? answer(response, 200, { ok: true }, settlementHeader({ ...settled })) : answerTerms(response, terms(first)),
+    );
+  });
+  onTestFinished(() => seller.close());
+  return seller;
+}
+
+const again =
+  (change: Json = {}) =>
+  (response: ServerResponse) =>
+    answerTerms(response, { ...terms(change), error: 'No matching payment requirements' });
+
+describe('a seller that refuses the first payment and gives fresh terms', () => {
+  it('is paid with a second one where the policy allows it; both count until the chain decides', async () => {
+    const payer = await holder();
+    const seller = await selling([again()]);
+    const response = await payer.client.fetch(seller.url);
+    expect([response.status, await response.json()]).toEqual([200, { ok: true }]);
+    expect(payments(payer)).toMatchObject([
+      { payTo: sandbox.merchant, amount: '10000' },
+      { payTo: sandbox.merchant, amount: '10000' },
+    ]);
+    expect(new Set(seller.paid.map(paymentHeader)).size).toBe(2);
+    expect(await usedOf(payer)).toBe('0.02');
+    await until('the second is settled', () => (receiptOf(response)?.state === 'settled' ? true : undefined));
+    sandbox.controls.node.warp();
+    await until('the first is given back', async () => ((await usedOf(payer)) === '0.01' ? true : undefined));
+    expect(await settledOf(payer)).toBe(1);
+  });
+
+  it('is paid less where it asks for less', async () => {
+    const payer = await holder();
+    const seller = await selling([again({ amount: '9000' })]);
+    expect((await payer.client.fetch(seller.url)).status).toBe(200);
+    expect(payments(payer).map((one) => 'amount' in one && one.amount)).toEqual(['10000', '9000']);
+  });
+
+  it('is paid once, and no more, by default', async () => {
+    const payer = await holder({ policy: {} });
+    const seller = await selling([again()]);
+    const error = await failureOf(payer.client.fetch(seller.url), 'payment_rejected');
+    expect(error).toMatchObject({ funds: 'uncertain', untrusted: { reason: 'No matching payment requirements' } });
+    expect([payments(payer).length, seller.paid.length]).toEqual([1, 1]);
+  });
+
+  it('that refuses the second too is not shown a third', async () => {
+    const payer = await holder();
+    const seller = await selling([again(), again(), again()]);
+    const error = await failureOf(payer.client.fetch(seller.url), 'payment_rejected');
+    expect(error).toMatchObject({ funds: 'uncertain', moved: [] });
+    expect([payments(payer).length, seller.paid.length]).toEqual([2, 2]);
+    expect(await usedOf(payer)).toBe('0.02');
+  });
+
+  it('gets no second one where the budget has room for one', async () => {
+    const payer = await holder({ policy: { resign: 1, maxPerDay: '0.015' } });
+    const seller = await selling([again()]);
+    await failureOf(payer.client.fetch(seller.url), 'payment_rejected');
+    expect([payments(payer).length, seller.paid.length, await usedOf(payer)]).toEqual([1, 1, '0.01']);
+  });
+});
+
+describe('no second payment is signed', () => {
+  const other = () => sandbox.feePayer;
+  const cases: readonly (readonly [
+    name: string,
+    refuse: (response: ServerResponse) => unknown,
+    code: 'payment_rejected' | 'payment_uncertain',
+  ])[] = [
+    ['the price has risen', again({ amount: '10001' }), 'payment_rejected'],
+    ['the payee has changed', (response) => again({ payTo: other() })(response), 'payment_rejected'],
+    [
+      'another token is asked for, of which more is worth more',
+      (response) => again({ asset: sandbox.mints.USDT.address, amount: '10001' })(response),
+      'payment_rejected',
+    ],
+    [
+      'the seller says that settling failed',
+      (response) =>
+        response
+          .writeHead(402, {
+            ...settlementHeader({ success: false, transaction: '', errorReason: 'settle_failed' }),
+            'payment-required': Buffer.from(JSON.stringify(terms())).toString('base64'),
+          })
+          .end(),
+      'payment_rejected',
+    ],
+    ['a bare 402', (response) => response.writeHead(402).end(), 'payment_rejected'],
+    ['a 402 whose terms cannot be read', (response) => response.writeHead(402, { 'payment-required': '{{' }).end(), 'payment_rejected'],
+    ['a lost answer', (response) => response.destroy(), 'payment_uncertain'],
+  ];
+
+  it.each(cases)('after %s', async (_, refuse, code) => {
+    const payer = await payerOn(sandbox, { USDC: '1', USDT: '1' }, { policy: { resign: 1 } });
+    const seller = await selling([refuse]);
+    const error = await failureOf(payer.client.fetch(seller.url), code);
+    expect(error.funds).toBe('uncertain');
+    expect([payments(payer).length, seller.paid.length]).toEqual([1, 1]);
+    expect(await usedOf(payer)).toBe('0.01');
+  });
+
+  it.each([500, 403, 302])('after a %i', async (status) => {
+    const payer = await holder();
+    const seller = await selling([(response) => response.writeHead(status, { location: '/' }).end()]);
+    expect((await payer.client.fetch(seller.url)).status).toBe(status);
+    expect([payments(payer).length, seller.paid.length]).toEqual([1, 1]);
+  });
+});
+
+describe('after a purchase that was signed anew', () => {
+  it('its key never pays again, though the first payment may still land', async () => {
+    const payer = await holder();
+    const seller = await selling([again()]);
+    const buy = (method: string) => payer.client.fetch(seller.url, { method, idempotencyKey: `order ${method}` });
+    expect((await buy('GET')).status).toBe(200);
+    await failureOf(buy('GET'), 'already_spent');
+    expect(payments(payer).length).toBe(2);
+    expect([seller.paid.length, await settledOf(payer)]).toEqual([2, 1]);
+  });
+
+  it('the next call is a new purchase, paid with a payment of its own', async () => {
+    const payer = await holder();
+    const seller = await selling([again()]);
+    expect((await payer.client.fetch(seller.url)).status).toBe(200);
+    const response = await payer.client.fetch(seller.url);
+    expect(response.status).toBe(200);
+    const headers = seller.paid.map(paymentHeader);
+    expect([headers.length, new Set(headers).size]).toEqual([3, 3]);
+    expect(await settledOf(payer)).toBe(2);
+  });
+
+  it.each(['GET', 'POST'])('a repeat of a %s whose second payment was refused too signs no third', async (method) => {
+    const payer = await holder();
+    const seller = await selling([again(), again()]);
+    const buy = () => payer.client.fetch(seller.url, { method, idempotencyKey: 'order' });
+    await failureOf(buy(), 'payment_rejected');
+    await buy().catch(() => undefined);
+    await buy().catch(() => undefined);
+    expect(payments(payer).length).toBe(2);
+    expect(await settledOf(payer)).toBe(method === 'GET' ? 1 : 0);
+  });
+
+  it('a caller who gives up while the second is prepared gets the reason', async () => {
+    const payer = await holder();
+    const seller = await selling([again()]);
+    const controller = new AbortController();
+    let chosen = 0;
+    payer.client.on('payment.chosen', () => {
+      chosen += 1;
+      if (chosen === 2) controller.abort('enough');
+    });
+    await expect(payer.client.fetch(seller.url, { signal: controller.signal })).rejects.toBe('enough');
+    expect(payments(payer).length).toBe(1);
+    expect(await usedOf(payer)).toBe('0.01');
+  });
+});
