@@ -30,7 +30,22 @@ const swapsOf = ({ events }: Buyer) => events.flatMap((event) => (event.type ===
 
 row(worlds, '10', {
   'kill -9': async () => {},
-  timeout: unconfirmed('timeout'),
+  timeout: async (world) => {
+    await unconfirmed('timeout')(world);
+    // Nobody is left to wait for it: what is signed is told as uncertain, and the next call looks after it before it swaps again.
+    const node = await faultyNode(world, 'getSignatureStatuses', NODE_FATES.timeout);
+    const buyer = await world.swapper({ rpcUrl: node.front.url });
+    node.arm();
+    const call = world.buy(buyer, 'b');
+    const failed = failureOf(call, 'swap_uncertain');
+    await until('the swap was sent', () => (node.met > 0 ? true : undefined));
+    await buyer.client.close();
+    const error = await failed;
+    expect(error).toMatchObject({ name: 'TransactionError', funds: 'uncertain', moved: [], retry: 'never' });
+    expect(error.details.signature).toBe(swapsOf(buyer)[0]);
+    await bought(world.buy(buyer, 'b', { client: buyer.sound() }));
+    expect(signedBy(buyer)).toEqual(['swap', 'payment']);
+  },
   '429': unconfirmed('429'),
   '5xx': unconfirmed('5xx'),
   malformed: unconfirmed('malformed'),
@@ -95,7 +110,7 @@ const failedUnseen =
       });
       priceMoves(world, buyer.client, 'once');
       const response = await bought(world.buy(buyer, method));
-      expect([method, node.met]).toEqual([method, 2]);
+      expect(node.met).toBeGreaterThan(0);
       expect(signedBy(buyer)).toEqual(['swap', 'swap', 'payment']);
       const [failed = '', made = ''] = swapsOf(buyer);
       expect((await landed(world.sandbox.rpcUrl, failed)).error).not.toBeNull();

@@ -1,6 +1,6 @@
 import { receiptOf, type ExactChangeError } from 'exact-change';
 import { expect } from 'vitest';
-import { until } from '../../helpers/chain.js';
+import { landed, until } from '../../helpers/chain.js';
 import { failureOf } from '../../helpers/payer.js';
 import {
   afterSettling,
@@ -29,12 +29,12 @@ import { TIMEOUTS, worldsOfFile, type World } from './world.js';
 const worlds = worldsOfFile();
 const usdc = { USDC: '1' } as const;
 /** A caller that does not wait long for the paid answer. */
-const hasty = { timeouts: { ...TIMEOUTS, payment: 400 } };
+const hastily = { timeouts: { ...TIMEOUTS, payment: 400 } };
 
 row(worlds, '13', {
   'kill -9': async () => {},
   timeout: async (world) => {
-    const buyer = await world.buyer(usdc, hasty);
+    const buyer = await world.buyer(usdc, hastily);
     const settled = await world.front(onPaid(afterSettling(() => 'hang')));
     const late = await failureOf(world.buy(buyer, 'settled', { base: settled.url }), 'payment_uncertain');
     expectUncertain(late);
@@ -43,7 +43,7 @@ row(worlds, '13', {
     await expectSpent(world, buyer, 'settled', { base: settled.url }, payerSignatureOf(late));
     expectSameBytes(buyer, settled, 1);
 
-    const patient = await world.buyer(usdc, hasty);
+    const patient = await world.buyer(usdc, hastily);
     const unseen = await world.front(onFirstPaid(() => 'hang'));
     const lost = await failureOf(world.buy(patient, 'unseen', { base: unseen.url }), 'payment_uncertain');
     expectUncertain(lost);
@@ -351,6 +351,14 @@ function expectRejected(error: ExactChangeError<'payment_rejected'>): void {
   expect(error.details.status).toBe(402);
 }
 
+/** What moved is one payment, and the chain has it. */
+async function expectMoved({ sandbox }: World, error: ExactChangeError, transaction: string): Promise<void> {
+  const inputMint = sandbox.mints.USDC.address;
+  expect(error.moved).toEqual([{ kind: 'payment', signature: transaction, inputMint, inAmount: '10000' }]);
+  const { error: failed, signatures } = await landed(sandbox.rpcUrl, transaction);
+  expect([failed, signatures.includes(payerSignatureOf(error))]).toEqual([null, true]);
+}
+
 /** The terms of a 402, changed. */
 function repriced(real: Answer, change: Record<string, unknown>): Answer {
   const { 'payment-required': header = '', ...headers } = real.headers;
@@ -419,6 +427,20 @@ row(worlds, '15', {
     expect(signatures.size).toBe(1);
     expectSameBytes(greedy, front, 10);
 
+    // Where the policy allows one more signature, that is all: for no higher price, to no other payee.
+    const trusting = { policy: { resign: 1 } } as const;
+    const changes = [{ amount: '10001' }, { payTo: world.sandbox.feePayer }];
+    for (const [index, change] of changes.entries()) {
+      const buyer = await world.buyer(usdc, trusting);
+      const dearer = await world.front(onPaid(async () => repriced(await unpaid(world), change)));
+      expectRejected(await failureOf(world.buy(buyer, `dearer ${index}`, { base: dearer.url }), 'payment_rejected'));
+      expectSameBytes(buyer, dearer, 1);
+    }
+    const once = await world.buyer(usdc, trusting);
+    const same = await world.front(onPaid(() => unpaid(world)));
+    expectRejected(await failureOf(world.buy(once, 'same', { base: same.url }), 'payment_rejected'));
+    expect([payments(once), (await once.client.spent())[0]?.used]).toEqual([2, '0.02']);
+
     const words: readonly (readonly [name: string, word: Answer])[] = [
       ['bare', answer(402)],
       ['failed', refusal('transaction_failed')],
@@ -461,7 +483,52 @@ row(worlds, '15', {
     expect(payerSignatureOf(response)).not.toBe(payerSignatureOf(error));
     expect(payments(buyer)).toBe(2);
   },
-  duplicate: async () => {},
+  duplicate: async (world) => {
+    const init = (base: string) => ({ base });
+    for (const reason of ['settlement_pending', 'duplicate_settlement', 'exact_svm_duplicate_settlement']) {
+      const word = (real: Answer) => refusal(reason, reason === 'settlement_pending' ? wordOf(real)?.transaction : '');
+      // The merchant answers for ever that it has it already: the same bytes once more, and then what the chain shows.
+      const buyer = await world.buyer();
+      let real: Answer | undefined;
+      const stubborn = await world.front(onPaid(async (exchange) => word((real ??= await exchange.pass()))));
+      const error = await failureOf(world.buy(buyer, reason, init(stubborn.url)), 'payment_rejected');
+      expect(error).toMatchObject({ name: 'SettlementError', funds: 'spent', retry: 'never', untrusted: { reason } });
+      await expectMoved(world, error, wordOf(real!)?.transaction ?? '');
+      expectSameBytes(buyer, stubborn, 2);
+      await expectSpent(world, buyer, reason, init(stubborn.url), payerSignatureOf(error));
+      expectSameBytes(buyer, stubborn, 2);
+
+      // It has its answer ready when it is asked again.
+      const lucky = await world.buyer();
+      let kept: Answer | undefined;
+      const ready = await world.front(onPaid(async (exchange) => kept ?? word((kept = await exchange.pass()))));
+      const response = await world.buy(lucky, `${reason} ready`, init(ready.url));
+      expect([response.status, (await decided(response)).state]).toEqual([200, 'settled']);
+      expectSameBytes(lucky, ready, 2);
+
+      if (reason.startsWith('exact')) continue;
+      // What may have effects of its own is not sent twice, unless the caller says that it may be.
+      const post = { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' }, path: '/echo' };
+      for (const repeatable of [false, true]) {
+        const poster = await world.buyer();
+        let posted: Answer | undefined;
+        const front = await world.front(onPaid(async (exchange) => word((posted ??= await exchange.pass()))));
+        const call = world.buy(poster, `${reason} ${String(repeatable)}`, { ...post, base: front.url, repeatable });
+        const refused = await failureOf(call, 'payment_rejected');
+        expect(refused).toMatchObject({ funds: 'spent', retry: 'never' });
+        await expectMoved(world, refused, wordOf(posted!)?.transaction ?? '');
+        expectSameBytes(poster, front, repeatable ? 2 : 1);
+      }
+    }
+    // Said, and not so: nothing is on the chain, and nothing more is signed.
+    const hasty = await world.buyer(usdc, hastily);
+    const liar = await world.front(onFirstPaid(() => refusal('duplicate_settlement')));
+    const error = await failureOf(world.buy(hasty, 'lie', init(liar.url)), 'payment_rejected');
+    expectRejected(error);
+    expectSameBytes(hasty, liar, 1);
+    await expectServed(world, hasty, 'lie', { base: liar.url, client: hasty.sound() }, payerSignatureOf(error));
+    expectSameBytes(hasty, liar, 2);
+  },
   concurrent: async (world) => {
     const buyer = await world.buyer();
     const front = await world.front(onPaid(() => answer(402)));
