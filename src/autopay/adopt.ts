@@ -29,14 +29,19 @@ export async function adopt(core: Core, repeat: Repeat): Promise<Response | unde
   const { call, emit } = repeat;
   const all = (await findEarlier(core, repeat)).map((earlier) => openOf(core, earlier));
   for (const open of all) if (open.attempt.state === 'signed') await ask(core, open, emit, call.signal);
-  const undecidedOne = all.find(({ attempt }) => attempt.state === 'signed');
-  if (undecidedOne !== undefined) {
-    if (mayRepeat(undecidedOne, repeat)) return presentAgain(core, undecidedOne, repeat);
-    throw undecided(undecidedOne);
+  const signed = all.filter(({ attempt }) => attempt.state === 'signed');
+  // One that another was signed after is presented no more: both would be paid.
+  const current = signed.find(({ attempt }) => !all.some((other) => other.attempt.resigns === attempt.id));
+  if (current !== undefined) {
+    if (mayRepeat(current, repeat)) return presentAgain(core, current, repeat);
+    throw undecided(current);
   }
   const settled = all.filter(({ attempt }) => attempt.state === 'settled');
   const latest = settled[settled.length - 1];
-  if (latest === undefined) return undefined;
+  if (latest === undefined) {
+    if (signed[0] !== undefined) throw undecided(signed[0]);
+    return undefined;
+  }
   // All at once, or each of them would keep the way closed for a window of its own.
   await Promise.all(settled.map((open) => markTold(core, open)));
   // What is settled is refused by whoever does not know the payment again, so only who does is asked.
@@ -66,7 +71,7 @@ async function findEarlier(core: Core, { fingerprint, idempotencyKey }: Repeat):
     if (payment === undefined || receipt === undefined || state === 'unsettled') continue;
     if (idempotencyKey !== undefined && live.has(attempt.id)) throw inProgress({ payerSignature: payment.payerSignature });
     // Parallel calls without a key are separate purchases, and so are later ones once the answer arrived, or was told to be lost.
-    const lost = !delivered && !live.has(attempt.id);
+    const lost = !delivered && !live.has(attempt.id) && !similar.some((later) => later.resigns === attempt.id && later.delivered);
     const untold = toldAt === undefined || runtime.now() - toldAt <= retryWindow;
     // Nobody can tell any more, where no node remembers it, and nothing of it can still land.
     const forgotten = state === 'signed' && runtime.now() - at > FORGOTTEN_MS;

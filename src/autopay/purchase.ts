@@ -98,7 +98,10 @@ async function resign(core: Core, shown: Rejected, first: Open, task: Preparing)
   if (terms === undefined) return undefined;
   const place = { ...task.place, resigns: first.attempt.id };
   // What is wrong with the second try says less than that the first was refused.
-  return chooseAndPrepare(core, terms, { ...task, place, refuse: dearerThan(first.attempt) }).catch(() => undefined);
+  return chooseAndPrepare(core, terms, { ...task, place, refuse: dearerThan(first.attempt) }).catch(() => {
+    throwIfAborted(signal);
+    return undefined;
+  });
 }
 
 /** Refuses what is not what was approved: another payee, or a higher price. */

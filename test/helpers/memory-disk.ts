@@ -1,0 +1,171 @@
+import type { Disk, OpenFile } from '../../adapters/journal/file/disk.js';
+import type { ProcessId, Processes } from '../../adapters/journal/file/processes.js';
+
+interface Node {
+  readonly inode: bigint;
+  /** What whoever reads it gets. */
+  data: Uint8Array;
+  /** What a power failure leaves of it. */
+  synced: Uint8Array;
+}
+
+/** What a process asks of the disk: the name of the call and the file. */
+export type Step = (call: string, path: string) => void | Promise<void>;
+
+/** A disk of one directory, in memory, which forgets at a power failure what was not synced, and fails where a test says so. */
+export class MemoryDisk {
+  private names: Map<string, Node>;
+  private syncedNames: Map<string, Node>;
+  private static made = 0n;
+
+  constructor(names: ReadonlyMap<string, Node> = new Map()) {
+    this.names = new Map(names);
+    this.syncedNames = new Map(names);
+  }
+
+  /** The files as they stand. */
+  get files(): ReadonlyMap<string, Uint8Array> {
+    return new Map([...this.names].map(([name, { data }]) => [name, data]));
+  }
+
+  put(path: string, data: Uint8Array): void {
+    const node = { inode: (MemoryDisk.made += 1n), data, synced: data };
+    this.names.set(path, node);
+    this.syncedNames.set(path, node);
+  }
+
+  delete(path: string): void {
+    this.names.delete(path);
+    this.syncedNames.delete(path);
+  }
+
+  /** The same disk after all processes were killed, or after the power was gone. */
+  after(what: 'kill' | 'power failure'): MemoryDisk {
+    const copies = new Map<Node, Node>();
+    const copy = (node: Node): Node => {
+      const data = what === 'kill' ? node.data : node.synced;
+      const made = copies.get(node) ?? { inode: node.inode, data, synced: data };
+      copies.set(node, made);
+      return made;
+    };
+    return new MemoryDisk(new Map([...(what === 'kill' ? this.names : this.syncedNames)].map(([name, node]) => [name, copy(node)])));
+  }
+
+  /**
+   * The disk as one process sees it.
+   *
+   * @param step - Runs before each call. A write that it fails has written the first half.
+   */
+  port(step: Step = () => undefined): Disk {
+    const at = (path: string): Node => {
+      const node = this.names.get(path);
+      if (node === undefined) throw failure('ENOENT');
+      return node;
+    };
+    const free = (path: string) => {
+      if (this.names.has(path)) throw failure('EEXIST');
+    };
+    return {
+      open: async (path) => {
+        await step('open', path);
+        return openNode(at(path), path, step);
+      },
+      create: async (path) => {
+        await step('create', path);
+        free(path);
+        const node = { inode: (MemoryDisk.made += 1n), data: new Uint8Array(), synced: new Uint8Array() };
+        this.names.set(path, node);
+        return openNode(node, path, step);
+      },
+      link: async (from, to) => {
+        await step('link', to);
+        const node = at(from);
+        free(to);
+        this.names.set(to, node);
+      },
+      rename: async (from, to) => {
+        await step('rename', to);
+        const node = at(from);
+        // As rename(2) has it: two names of one file both stay.
+        if (this.names.get(to) === node) return;
+        this.names.set(to, node);
+        this.names.delete(from);
+      },
+      unlink: async (path) => {
+        await step('unlink', path);
+        at(path);
+        this.names.delete(path);
+      },
+      identify: async (path) => {
+        await step('identify', path);
+        return { device: 1n, inode: at(path).inode };
+      },
+      realpath: async (path) => path,
+      syncDirectory: async (path) => {
+        await step('syncDirectory', path);
+        this.syncedNames = new Map(this.names);
+      },
+    };
+  }
+}
+
+function openNode(node: Node, path: string, step: Step): OpenFile {
+  return {
+    async id() {
+      await step('id', path);
+      return { device: 1n, inode: node.inode };
+    },
+    async size() {
+      await step('size', path);
+      return node.data.length;
+    },
+    async read() {
+      await step('read', path);
+      return node.data.slice();
+    },
+    async write(bytes, position) {
+      const put = (part: Uint8Array) => {
+        const next = new Uint8Array(Math.max(node.data.length, position + part.length));
+        next.set(node.data);
+        next.set(part, position);
+        node.data = next;
+      };
+      try {
+        await step('write', path);
+      } catch (error) {
+        put(bytes.subarray(0, bytes.length >> 1));
+        throw error;
+      }
+      put(bytes);
+    },
+    async truncate(length) {
+      await step('truncate', path);
+      node.data = node.data.slice(0, length);
+    },
+    async sync() {
+      await step('sync', path);
+      node.synced = node.data;
+    },
+    async close() {
+      await step('close', path);
+    },
+  };
+}
+
+export function failure(code: string): Error {
+  return Object.assign(new Error(`${code}: the disk says no`), { code });
+}
+
+/** Processes that live as long as a test says. */
+export function fakeProcesses(): { as(pid: number): Processes; end(pid: number): void } {
+  const ended = new Set<number>();
+  let tokens = 0;
+  return {
+    as: (pid) => ({
+      self: async (): Promise<ProcessId> => ({ pid, start: `start of ${pid}`, host: 'host' }),
+      isAlive: async (process) => !ended.has(process.pid),
+      token: () => `token${(tokens += 1)}`,
+    }),
+    end: (pid) => void ended.add(pid),
+  };
+}

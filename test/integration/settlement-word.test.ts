@@ -1,0 +1,265 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { receiptOf, type ClientOptions } from 'exact-change';
+import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { envelopeV1, envelopeV2 } from '../fixtures/malformed-402.js';
+import { landed, signaturesOf, tokenAccount, until } from '../helpers/chain.js';
+import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { answerTerms, isPaid, startSeller, type Seller } from '../helpers/seller.js';
+import { answer, offerOf, offerV1Of, paymentHeader, settle, settlementHeader, type Settled } from '../helpers/settling.js';
+
+let sandbox: Sandbox;
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ confirmationMs: 20 });
+});
+afterEach(closePayers);
+afterAll(() => sandbox.close());
+
+type Version = 1 | 2;
+const versions: readonly Version[] = [2, 1];
+const words = ['settlement_pending', 'duplicate_settlement'] as const;
+const cells = versions.flatMap((version) => words.map((word) => [version, word] as const));
+
+const holder = (options: ClientOptions = {}) => payerOn(sandbox, { USDC: '1' }, options);
+const payments = ({ signed }: Payer) => signed.filter(({ kind }) => kind === 'payment').length;
+
+async function settledOf(payer: Payer): Promise<number> {
+  const account = await tokenAccount(payer.address, sandbox.mints.USDC);
+  const found = await Promise.all((await signaturesOf(sandbox.rpcUrl, account)).map((one) => landed(sandbox.rpcUrl, one)));
+  return found.filter(({ error, tokens }) => error === null && tokens.some((one) => one.account === account && one.change < 0n)).length;
+}
+
+/** A payment that was shown, and what it takes to settle it. */
+interface Shown {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  settle(): Promise<Settled>;
+}
+
+/** A seller of one version; each paid request is answered by the next of these, all further ones by the last. */
+async function selling(version: Version, answers: readonly ((shown: Shown) => unknown)[], extensions = {}): Promise<Seller> {
+  let count = 0;
+  const v1 = offerV1Of(sandbox);
+  const seller = await startSeller((request, response) => {
+    if (!isPaid(request)) {
+      if (version === 2) return answerTerms(response, envelopeV2([offerOf(sandbox)], { extensions }));
+      return answer(response, 402, envelopeV1([v1]));
+    }
+    const give = answers[Math.min(count, answers.length - 1)];
+    count += 1;
+    void give?.({ request, response, settle: () => settle(sandbox, request, version === 1 ? v1 : undefined) });
+  });
+  onTestFinished(() => seller.close());
+  return seller;
+}
+
+/** Says the word as the seller's version does: in a header, or in the body. */
+function say(version: Version, response: ServerResponse, word: string, transaction = ''): void {
+  if (version === 1) return answer(response, 402, envelopeV1([offerV1Of(sandbox)], { error: word }));
+  answer(response, 402, {}, settlementHeader({ success: false, errorReason: word, transaction }));
+}
+
+const serve = ({ response }: Shown) => answer(response, 200, { ok: true });
+/** Settles, and says the word all the same. */
+const settledButSaid = (version: Version, word: string) => async (shown: Shown) => {
+  const { transaction } = await shown.settle();
+  say(version, shown.response, word, transaction);
+};
+
+describe.each(cells)('version %i, %s', (version, word) => {
+  it('of a payment that settled: a GET presents the same bytes once more and gets the answer', async () => {
+    const payer = await holder();
+    const seller = await selling(version, [settledButSaid(version, word), serve]);
+    const response = await payer.client.fetch(seller.url);
+    expect([response.status, await response.json()]).toEqual([200, { ok: true }]);
+    const [first, second, ...more] = seller.paid.map(paymentHeader);
+    expect([second, more]).toEqual([first, []]);
+    expect(receiptOf(response)).toMatchObject({ state: 'settled', payment: { signature: expect.any(String) } });
+    expect([payments(payer), await settledOf(payer)]).toEqual([1, 1]);
+    // It is delivered: the next call is a purchase of its own.
+    expect((await payer.client.fetch(seller.url)).status).toBe(200);
+    expect(payments(payer)).toBe(2);
+  });
+
+  it('of a payment that settled, said for ever: rejected, spent, and where to look', async () => {
+    const payer = await holder();
+    const seller = await selling(version, [
+      settledButSaid(version, word),
+      ({ response }) => say(version, response, 'duplicate_settlement'),
+    ]);
+    const error = await failureOf(payer.client.fetch(seller.url), 'payment_rejected');
+    expect(error).toMatchObject({ funds: 'spent', retry: 'never', moved: [{ kind: 'payment', inAmount: '10000' }] });
+    const signature = error.moved[0]?.signature ?? '';
+    expect((await landed(sandbox.rpcUrl, signature)).signatures).toContain(error.details.payerSignature);
+    expect(error.untrusted?.['reason']).toContain('duplicate_settlement');
+    expect(seller.paid.length).toBe(2);
+    const spent = await failureOf(payer.client.fetch(seller.url), 'already_spent');
+    expect(spent.details).toEqual({ payerSignature: error.details.payerSignature, signature });
+    expect([payments(payer), seller.paid.length, await settledOf(payer)]).toEqual([1, 2, 1]);
+  });
+
+  it('of a payment that settled: a POST is not presented again', async () => {
+    const payer = await holder();
+    const seller = await selling(version, [settledButSaid(version, word), serve]);
+    const error = await failureOf(payer.client.fetch(seller.url, { method: 'POST', body: '{}' }), 'payment_rejected');
+    expect(error).toMatchObject({ funds: 'spent', retry: 'never' });
+    expect([seller.paid.length, payments(payer), await settledOf(payer)]).toEqual([1, 1, 1]);
+  });
+
+  it('of a payment that settled: a POST is presented again on its word', async () => {
+    const payer = await holder();
+    const seller = await selling(version, [settledButSaid(version, word), serve]);
+    const response = await payer.client.fetch(seller.url, { method: 'POST', body: '{}', repeatable: true });
+    expect(response.status).toBe(200);
+    expect(new Set(seller.paid.map(paymentHeader)).size).toBe(1);
+    expect([seller.paid.length, payments(payer), await settledOf(payer)]).toEqual([2, 1, 1]);
+  });
+
+  it('of a payment that lands while the chain is asked: the same', async () => {
+    const payer = await holder();
+    const late = async (shown: Shown) => {
+      say(version, shown.response, word);
+      await shown.settle();
+    };
+    const seller = await selling(version, [late, serve]);
+    expect((await payer.client.fetch(seller.url)).status).toBe(200);
+    expect([seller.paid.length, payments(payer), await settledOf(payer)]).toEqual([2, 1, 1]);
+  });
+
+  it('of a payment that never lands: rejected, untouched, once that is proved', async () => {
+    const payer = await holder();
+    const seller = await selling(version, [
+      ({ response }) => {
+        say(version, response, word);
+        sandbox.controls.node.warp();
+      },
+    ]);
+    const error = await failureOf(payer.client.fetch(seller.url), 'payment_rejected');
+    expect(error).toMatchObject({ funds: 'untouched', moved: [], retry: 'fresh', details: { status: 402 } });
+    expect((await payer.client.spent())[0]?.used).toBe('0');
+    expect([seller.paid.length, payments(payer), await settledOf(payer)]).toEqual([1, 1, 0]);
+  });
+
+  it('of a payment that nobody decides in time: rejected, uncertain', async () => {
+    const payer = await holder({ timeouts: { payment: 600 } });
+    const seller = await selling(version, [({ response }) => say(version, response, word)]);
+    const error = await failureOf(payer.client.fetch(seller.url), 'payment_rejected');
+    expect(error).toMatchObject({ funds: 'uncertain', moved: [], retry: 'same' });
+    expect((await payer.client.spent())[0]?.used).toBe('0.01');
+    expect([seller.paid.length, payments(payer)]).toEqual([1, 1]);
+  });
+});
+
+describe('a settlement that is pending', () => {
+  it('with a transaction that is another: not believed', async () => {
+    const other = await holder();
+    const bought = await other.client.fetch(`${sandbox.apiUrl}/usdc`);
+    const lie = receiptOf(bought)?.settlement?.transaction ?? '';
+    expect(lie).not.toBe('');
+    const payer = await holder({ timeouts: { payment: 600 } });
+    const seller = await selling(2, [({ response }) => say(2, response, 'settlement_pending', lie)]);
+    const error = await failureOf(payer.client.fetch(seller.url), 'payment_rejected');
+    expect(error).toMatchObject({ funds: 'uncertain', moved: [] });
+  });
+
+  it('with a transaction that is another, though the payment landed: found all the same', async () => {
+    const other = await holder();
+    const lie = receiptOf(await other.client.fetch(`${sandbox.apiUrl}/usdc`))?.settlement?.transaction ?? '';
+    const payer = await holder();
+    const seller = await selling(2, [
+      async (shown) => {
+        await shown.settle();
+        say(2, shown.response, 'settlement_pending', lie);
+      },
+      serve,
+    ]);
+    const response = await payer.client.fetch(seller.url);
+    expect(response.status).toBe(200);
+    expect(receiptOf(response)?.payment.signature).not.toBe(lie);
+    expect(payments(payer)).toBe(1);
+  });
+
+  it.each(words)('%s is heard beside fresh terms, whatever error those name', async (word) => {
+    const payer = await holder();
+    const seller = await selling(2, [
+      async (shown) => {
+        const { transaction } = await shown.settle();
+        const terms = envelopeV2([offerOf(sandbox)], { error: 'Payment required' });
+        answer(
+          shown.response,
+          402,
+          {},
+          {
+            ...settlementHeader({ success: false, errorReason: word, transaction }),
+            'payment-required': Buffer.from(JSON.stringify(terms)).toString('base64'),
+          },
+        );
+      },
+      serve,
+    ]);
+    expect((await payer.client.fetch(seller.url)).status).toBe(200);
+    expect([seller.paid.length, payments(payer)]).toEqual([2, 1]);
+  });
+
+  it('is waited for no longer than the caller does', async () => {
+    const payer = await holder();
+    const controller = new AbortController();
+    const seller = await selling(2, [({ response }) => say(2, response, 'settlement_pending')]);
+    const call = payer.client.fetch(seller.url, { signal: controller.signal });
+    await until('the seller has said so', () => (seller.paid.length > 0 ? true : undefined));
+    controller.abort('enough');
+    await expect(call).rejects.toBe('enough');
+    // Nothing holds it: the next equal call is at the same payment.
+    const impatient = payer.again({ timeouts: { payment: 400 } });
+    await failureOf(impatient.fetch(seller.url), 'payment_rejected');
+    expect(new Set(seller.paid.map(paymentHeader)).size).toBe(1);
+    expect(payments(payer)).toBe(1);
+  });
+
+  it('is not waited for by a client that closes', async () => {
+    const payer = await holder();
+    const seller = await selling(2, [({ response }) => say(2, response, 'settlement_pending')]);
+    const call = failureOf(payer.client.fetch(seller.url));
+    await until('the payment is uncertain', () =>
+      payer.events.some(({ type }) => type === 'payment.sent') && seller.paid.length > 0 ? true : undefined,
+    );
+    await payer.client.close();
+    expect(await call).toMatchObject({ funds: 'uncertain' });
+  });
+
+  it('is seen through by other nodes where the first does not answer', async () => {
+    const payer = await holder({ rpcUrl: ['http://127.0.0.1:9', sandbox.rpcUrl], wsUrl: sandbox.wsUrl });
+    const seller = await selling(2, [settledButSaid(2, 'settlement_pending'), serve]);
+    expect((await payer.client.fetch(seller.url)).status).toBe(200);
+    expect([seller.paid.length, payments(payer)]).toEqual([2, 1]);
+  });
+});
+
+describe('a POST to a seller that gives payments an id', () => {
+  it('is presented again once it is settled', async () => {
+    const payer = await holder();
+    const seller = await selling(2, [settledButSaid(2, 'settlement_pending'), serve], {
+      'payment-identifier': { info: { required: false } },
+    });
+    const response = await payer.client.fetch(seller.url, { method: 'POST', body: '{}' });
+    expect(response.status).toBe(200);
+    expect(new Set(seller.paid.map(paymentHeader)).size).toBe(1);
+    expect([seller.paid.length, payments(payer), await settledOf(payer)]).toEqual([2, 1, 1]);
+  });
+});
+
+describe('after a swap', () => {
+  it.each([true, false])('a word on the settlement tells of both (settled: %s)', async (settles) => {
+    const payer = await payerOn(sandbox, { SOL: '0.1', USDT: '5' }, { autoSwap: true, swapFrom: ['USDT'], timeouts: { payment: 800 } });
+    const seller = await selling(2, [
+      async (shown) => {
+        if (settles) await shown.settle();
+        say(2, shown.response, 'duplicate_settlement');
+      },
+    ]);
+    const error = await failureOf(payer.client.fetch(seller.url, { method: 'POST' }), 'payment_rejected');
+    expect(error.funds).toBe(settles ? 'spent' : 'uncertain');
+    expect(error.moved.map(({ kind }) => kind)).toEqual(settles ? ['swap', 'payment'] : ['swap']);
+  });
+});
