@@ -1,13 +1,14 @@
-import { receiptOf, SOLANA_MAINNET, type Attempt, type Client, type ClientOptions } from 'exact-change';
+import { receiptOf, type Client, type ClientOptions } from 'exact-change';
 import { expect } from 'vitest';
 import { MODE } from '../../../adapters/sandbox/venue/venue.mjs';
 import { landed, until } from '../../helpers/chain.js';
 import { failureOf, recordingSigner } from '../../helpers/payer.js';
 import { decided, expectSameBytes, expectSpent, payerSignatureOf, payments } from './after-paying.js';
+import { killed } from './killed.js';
 import { changed, faultyNode, NODE_FATES, over, type NodeFateName } from './node-faults.js';
 import { row, type Scenario } from './row.js';
 import { bought, refused, signedBy } from './told.js';
-import { worldsOfFile, type Buyer, type World } from './world.js';
+import { attemptsOf, worldsOfFile, type Buyer, type World } from './world.js';
 
 const worlds = worldsOfFile();
 
@@ -29,7 +30,21 @@ const unconfirmed =
 const swapsOf = ({ events }: Buyer) => events.flatMap((event) => (event.type === 'swap.signed' ? [event.signature] : []));
 
 row(worlds, '10', {
-  'kill -9': async () => {},
+  'kill -9': async (world) => {
+    const { node: chain } = world.sandbox.controls;
+    // Once the chain has it by then, once the node has forgotten it.
+    for (const lands of [true, false]) {
+      chain.webSocket = 'silent';
+      const node = await faultyNode(world, 'getSignatureStatuses', NODE_FATES.timeout);
+      node.arm();
+      if (!lands) chain.fault('sendTransaction', { kind: 'neverLands', times: 1 });
+      const buyer = await killed(world, `lands ${String(lands)}`, { rpcUrl: node.front.url, at: () => node.met > 0 });
+      const [attempt] = await attemptsOf(buyer);
+      await bought(world.buy(buyer, `lands ${String(lands)}`));
+      expect(signedBy(buyer)).toEqual(['payment']);
+      expect((await landed(world.sandbox.rpcUrl, attempt?.swap?.signature ?? '')).error).toBeNull();
+    }
+  },
   timeout: async (world) => {
     await unconfirmed('timeout')(world);
     // Nobody is left to wait for it: what is signed is told as uncertain, and the next call looks after it before it swaps again.
@@ -133,7 +148,23 @@ const failedUnseen =
   };
 
 row(worlds, '10b', {
-  'kill -9': async () => {},
+  'kill -9': async (world) => {
+    const { node: chain, aggregator } = world.sandbox.controls;
+    chain.webSocket = 'silent';
+    const node = await faultyNode(world, 'getSignatureStatuses', NODE_FATES.timeout);
+    node.arm();
+    const moving = await world.front(async (exchange) => {
+      if (exchange.call === 'sendTransaction') aggregator.setVenue({ deviationBps: 80 });
+      return exchange.pass();
+    }, node.front.url);
+    const buyer = await killed(world, 'a', { rpcUrl: moving.url, at: () => node.met > 0 });
+    const [attempt] = await attemptsOf(buyer);
+    const { error, fee } = await landed(world.sandbox.rpcUrl, attempt?.swap?.signature ?? '');
+    expect(error).not.toBeNull();
+    expect(buyer.given.SOL - (await world.sandbox.balance(buyer.address, 'SOL'))).toBe(fee);
+    await bought(world.buy(buyer, 'a'));
+    expect(signedBy(buyer)).toEqual(['swap', 'payment']);
+  },
   timeout: failedUnseen('timeout'),
   '429': failedUnseen('429'),
   '5xx': failedUnseen('5xx'),
@@ -199,7 +230,14 @@ const rereads =
   };
 
 row(worlds, '11', {
-  'kill -9': async () => {},
+  'kill -9': async (world) => {
+    const node = await faultyNode(world, 'getTransaction', NODE_FATES.timeout);
+    node.arm();
+    const buyer = await killed(world, 'a', { rpcUrl: node.front.url, at: () => node.met > 0 });
+    expect(await world.sandbox.balance(buyer.address, 'USDC')).toBeGreaterThan(buyer.given.USDC);
+    await bought(world.buy(buyer, 'a'));
+    expect(signedBy(buyer)).toEqual(['payment']);
+  },
   timeout: rereads('timeout'),
   '429': rereads('429'),
   '5xx': rereads('5xx'),
@@ -261,14 +299,30 @@ function meddling(buyer: Buyer, meddle: (signature: Uint8Array) => Uint8Array | 
   return { client: buyer.again(options), times: () => signed.length };
 }
 
-async function attemptsOf({ journal, address }: Buyer): Promise<Attempt[]> {
-  const attempts: Attempt[] = [];
-  for await (const attempt of journal.attempts({ wallet: address, network: SOLANA_MAINNET })) attempts.push(attempt);
-  return attempts;
-}
-
 row(worlds, '12', {
-  'kill -9': async () => {},
+  'kill -9': async (world) => {
+    const funds = { USDC: '1' };
+    const unsigned = await killed(world, 'unsigned', { funds, at: 'before signing payment' });
+    await bought(world.buy(unsigned, 'unsigned'));
+    expect(signedBy(unsigned)).toEqual(['payment']);
+
+    // Signed, and nowhere on record: it has not left.
+    const unwritten = await killed(world, 'unwritten', { funds, at: 'before writing signed' });
+    await bought(world.buy(unwritten, 'unwritten'));
+    expect(signedBy(unwritten)).toEqual(['payment']);
+
+    const signed = await killed(world, 'signed', { funds, at: 'after writing signed' });
+    const [attempt] = await attemptsOf(signed);
+    const response = await bought(world.buy(signed, 'signed'));
+    expect([signedBy(signed), payerSignatureOf(response)]).toEqual([[], attempt?.payment?.payerSignature]);
+
+    const expired = await killed(world, 'expired', { funds, at: 'after writing signed' });
+    const [old] = await attemptsOf(expired);
+    world.sandbox.controls.node.warp();
+    const fresh = await bought(world.buy(expired, 'expired'));
+    expect([signedBy(expired), payerSignatureOf(fresh) === old?.payment?.payerSignature]).toEqual([['payment'], false]);
+    expect((await attemptsOf(expired))[0]).toMatchObject({ id: old?.id, state: 'unsettled' });
+  },
   timeout: unhashed('timeout'),
   '429': unhashed('429'),
   '5xx': unhashed('5xx'),

@@ -22,9 +22,23 @@ import {
   wordOf,
   type Word,
 } from './after-paying.js';
-import { answer, type Answer } from './front.js';
+import { answer, type Answer, type Front } from './front.js';
+import { killed } from './killed.js';
+import { faultyNode, NODE_FATES } from './node-faults.js';
 import { row } from './row.js';
-import { TIMEOUTS, worldsOfFile, type World } from './world.js';
+import { attemptsOf, TIMEOUTS, worldsOfFile, type World } from './world.js';
+
+const isPresented = ({ exchanges }: Front) => exchanges.some(({ isPaid }) => isPaid);
+
+/** A merchant that settles, and whose answer does not arrive. */
+async function settlesAndHangs(world: World) {
+  let settled = false;
+  const decide = afterSettling(() => {
+    settled = true;
+    return 'hang';
+  });
+  return { front: await world.front(onPaid(decide)), isSettled: () => settled };
+}
 
 const worlds = worldsOfFile();
 const usdc = { USDC: '1' } as const;
@@ -32,7 +46,19 @@ const usdc = { USDC: '1' } as const;
 const hastily = { timeouts: { ...TIMEOUTS, payment: 400 } };
 
 row(worlds, '13', {
-  'kill -9': async () => {},
+  'kill -9': async (world) => {
+    const unseen = await world.front(onFirstPaid(() => 'hang'));
+    const early = await killed(world, 'unseen', { funds: usdc, base: unseen.url, at: () => isPresented(unseen) });
+    const [attempt] = await attemptsOf(early);
+    await expectServed(world, early, 'unseen', { base: unseen.url }, attempt?.payment?.payerSignature ?? '');
+    expect(payments(early)).toBe(0);
+
+    const { front, isSettled } = await settlesAndHangs(world);
+    const late = await killed(world, 'settled', { funds: usdc, base: front.url, at: isSettled });
+    const [paid] = await attemptsOf(late);
+    for (const _ of [1, 2, 3]) await expectSpent(world, late, 'settled', { base: front.url }, paid?.payment?.payerSignature ?? '');
+    expect([payments(late), front.exchanges.filter(({ isPaid }) => isPaid).length]).toEqual([0, 1]);
+  },
   timeout: async (world) => {
     const buyer = await world.buyer(usdc, hastily);
     const settled = await world.front(onPaid(afterSettling(() => 'hang')));
@@ -204,7 +230,17 @@ async function strangersPayment(world: World): Promise<string> {
 }
 
 row(worlds, '14', {
-  'kill -9': async () => {},
+  'kill -9': async (world) => {
+    for (const at of ['before writing answer', 'after writing answer', 'after answer'] as const) {
+      const init = { idempotencyKey: `order ${at}` };
+      const buyer = await killed(world, at, { funds: usdc, init, at });
+      const [attempt] = await attemptsOf(buyer);
+      expect(attempt?.receipt?.settlement?.success).toBe(at === 'before writing answer' ? undefined : true);
+      await expectSpent(world, buyer, at, init, attempt?.payment?.payerSignature ?? '');
+      expect(await receiptsOf(buyer)).toMatchObject([{ state: 'settled', payment: { signature: expect.any(String) } }]);
+      expect(payments(buyer)).toBe(0);
+    }
+  },
   timeout: async (world) => {
     const buyer = await world.buyer();
     const stalls = await mangled(world, (response, real) => {
@@ -368,7 +404,27 @@ function repriced(real: Answer, change: Record<string, unknown>): Answer {
 }
 
 row(worlds, '15', {
-  'kill -9': async () => {},
+  'kill -9': async (world) => {
+    // A 402 that goes on for ever: once the payment was settled before it, once it was not.
+    const endless = await mangled(world, (response) => {
+      response.writeHead(402, { 'content-type': 'application/json' });
+      response.write('{"error":');
+    });
+    const late = await killed(world, 'settled', { funds: usdc, base: endless.url, at: () => endless.paid.length > 0 });
+    const [paid] = await attemptsOf(late);
+    await until('it is settled', async () => ((await late.client.resume()).length > 0 ? true : undefined));
+    await expectSpent(world, late, 'settled', { base: endless.url }, paid?.payment?.payerSignature ?? '');
+    expect([payments(late), endless.paid.length]).toEqual([0, 1]);
+
+    const node = await faultyNode(world, 'getSignaturesForAddress', NODE_FATES.timeout);
+    node.arm();
+    const pending = await world.front(onFirstPaid(() => refusal('settlement_pending')));
+    const doom = { funds: usdc, base: pending.url, rpcUrl: node.front.url, at: () => node.met > 0 };
+    const early = await killed(world, 'pending', doom);
+    const [attempt] = await attemptsOf(early);
+    await expectServed(world, early, 'pending', { base: pending.url }, attempt?.payment?.payerSignature ?? '');
+    expect(payments(early)).toBe(0);
+  },
   timeout: async (world) => {
     const buyer = await world.buyer(usdc, { timeouts: { ...TIMEOUTS, terms: 300 } });
     const endless = await mangled(world, (response) => {

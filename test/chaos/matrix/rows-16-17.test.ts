@@ -1,11 +1,17 @@
-import { memoryJournal, receiptOf, SOLANA_MAINNET, type Attempt, type Journal } from 'exact-change';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { memoryJournal, receiptOf, type Attempt, type Journal } from 'exact-change';
+import { fileJournal } from 'exact-change/journal/file';
 import { expect } from 'vitest';
+import { until } from '../../helpers/chain.js';
 import { failureOf } from '../../helpers/payer.js';
 import { afterSettling, decided, expectSpent, onPaid, payerSignatureOf, receiptsOf, told } from './after-paying.js';
 import { answer } from './front.js';
+import { killed } from './killed.js';
 import { row } from './row.js';
 import { bought, refused } from './told.js';
-import { TIMEOUTS, worldsOfFile, type Buyer, type World } from './world.js';
+import { attemptsOf, TIMEOUTS, worldsOfFile, type World } from './world.js';
 
 const worlds = worldsOfFile();
 
@@ -17,16 +23,24 @@ function writing(put: (attempt: Attempt, inner: Journal) => Promise<void>): Jour
 
 const isAnswered = ({ receipt }: Attempt) => receipt?.timings['answered'] !== undefined;
 
-async function attemptsOf({ journal, address }: Buyer): Promise<Attempt[]> {
-  const attempts: Attempt[] = [];
-  for await (const attempt of journal.attempts({ wallet: address, network: SOLANA_MAINNET })) attempts.push(attempt);
-  return attempts;
-}
-
 const journalLimit = { timeouts: { ...TIMEOUTS, journal: 300 } };
 
 row(worlds, '16', {
-  'kill -9': async () => {},
+  'kill -9': async (world) => {
+    for (const at of ['before writing settled', 'after writing settled'] as const) {
+      const init = { idempotencyKey: `order ${at}` };
+      const buyer = await killed(world, at, { funds: { USDC: '1' }, init, at });
+      const [attempt] = await attemptsOf(buyer);
+      expect(attempt?.state).toBe(at === 'before writing settled' ? 'signed' : 'settled');
+      await until('it is written', async () => {
+        await buyer.client.resume();
+        return (await attemptsOf(buyer))[0]?.state === 'settled' ? true : undefined;
+      });
+      expect(await receiptsOf(buyer)).toMatchObject([{ id: attempt?.id, state: 'settled', settlement: { success: true } }]);
+      expect((await buyer.client.spent())[0]?.used).toBe('0.01');
+      await expectSpent(world, buyer, at, init, attempt?.payment?.payerSignature ?? '');
+    }
+  },
   timeout: async (world) => {
     for (const failing of ['hangs', 'fails'] as const) {
       let broken = true;
@@ -46,6 +60,7 @@ row(worlds, '16', {
   },
   malformed: async (world) => {
     await damagedWhileOpen(world);
+    await damagedOnDisk(world);
   },
   expired: async (world) => {
     const buyer = await world.buyer();
@@ -144,4 +159,51 @@ async function damagedWhileOpen(world: World): Promise<void> {
   }
   damaged = false;
   await expectSpent(world, buyer, 'a', { base: front.url }, payerSignatureOf(lost));
+}
+
+/** A file in whose middle a byte has changed while nobody had it open. */
+async function damagedOnDisk(world: World): Promise<void> {
+  const directory = await mkdtemp(join(tmpdir(), 'exact-change-matrix-'));
+  world.onClose(() => rm(directory, { recursive: true, force: true }));
+  const path = join(directory, 'payments.jsonl');
+  const { journal, reopen, close } = reopening(path);
+  world.onClose(close);
+  const buyer = await world.buyer({ USDC: '1' }, { journal });
+  const front = await world.front(onPaid(afterSettling(() => 'cut')));
+  const lost = await failureOf(world.buy(buyer, 'c', { base: front.url }), 'payment_uncertain');
+  await told(buyer, 'payment.settled');
+
+  await reopen();
+  const good = await readFile(path);
+  const middle = Math.floor(good.length / 2);
+  await writeFile(
+    path,
+    Uint8Array.from(good, (byte, index) => (index === middle ? byte ^ 1 : byte)),
+  );
+  for (const purchase of ['c', 'd']) {
+    const error = await refused(buyer, world.buy(buyer, purchase, { base: front.url }), 'journal_damaged');
+    expect(error).toMatchObject({ name: 'TransportError', retry: 'never', details: { path } });
+  }
+  expect(await readFile(path)).not.toEqual(good);
+  await writeFile(path, good);
+  await expectSpent(world, buyer, 'c', { base: front.url }, payerSignatureOf(lost));
+}
+
+/** A journal in a file that can be closed and opened anew behind the same client, as a new process would. */
+function reopening(path: string) {
+  let file = fileJournal(path);
+  const journal: Journal = {
+    reserve: (...args) => file.reserve(...args),
+    put: (...args) => file.put(...args),
+    release: (...args) => file.release(...args),
+    similar: (...args) => file.similar(...args),
+    attempts: (...args) => file.attempts(...args),
+    used: (...args) => file.used(...args),
+  };
+  const close = () => file.close();
+  const reopen = async () => {
+    await close();
+    file = fileJournal(path);
+  };
+  return { journal, reopen, close };
 }
