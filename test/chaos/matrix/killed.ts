@@ -80,11 +80,13 @@ export async function killed(world: World, purchase: string, doom: Doom): Promis
       'the child is where it is to be killed',
       async () => {
         if (child.exitCode !== null) throw new Error(`The child ended before it could be killed: ${told}`);
-        const there = typeof at === 'string' ? told.startsWith('halted') : await at();
+        const there = typeof at === 'string' ? told.split('\n').includes('halted') : await at();
         return there ? true : undefined;
       },
       LIMIT_MS,
     );
+  } catch (cause) {
+    throw new Error(`The child said: ${told}`, { cause });
   } finally {
     await kill(child);
   }
