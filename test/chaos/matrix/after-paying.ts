@@ -19,7 +19,14 @@ export function onPaid(decide: (exchange: Exchange) => Promise<Fate> | Fate): (e
 
 /** The first paid request meets this fate, the others are served. */
 export function onFirstPaid(decide: (exchange: Exchange) => Promise<Fate> | Fate): (exchange: Exchange) => Promise<Fate> | Fate {
-  return onPaid((exchange) => (exchange.beforeAlike === 0 ? decide(exchange) : exchange.pass()));
+  return onFirstPaidElse(decide, (exchange) => exchange.pass());
+}
+
+export function onFirstPaidElse(
+  first: (exchange: Exchange) => Promise<Fate> | Fate,
+  then: (exchange: Exchange) => Promise<Fate> | Fate,
+): (exchange: Exchange) => Promise<Fate> | Fate {
+  return onPaid((exchange) => (exchange.beforeAlike === 0 ? first(exchange) : then(exchange)));
 }
 
 /** The merchant serves and settles, and something else comes back. */
