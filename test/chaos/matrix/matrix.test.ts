@@ -1,10 +1,16 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { address } from '@solana/kit';
+import { memoryJournal, SOLANA_MAINNET, TransportError } from 'exact-change';
 import { describe, expect, it } from 'vitest';
+import { walletOf } from '../../../src/journal/registry.js';
+import { tokenAccount } from '../../helpers/chain.js';
 import { cellNames, type Step } from './cells.js';
 import { row, type Scenario } from './row.js';
-import type { Worlds } from './world.js';
+import { settle } from './settle.js';
+import { bought } from './told.js';
+import { worldsOfFile, type Buyer, type World, type Worlds } from './world.js';
 
 const run = promisify(execFile);
 const root = fileURLToPath(new URL('../../..', import.meta.url));
@@ -54,5 +60,66 @@ describe('the fault matrix', () => {
       row(worlds, '18' satisfies Step, most);
     };
     expect(register).toBeTypeOf('function');
+  });
+});
+
+describe('the comparison', () => {
+  const worlds = worldsOfFile();
+
+  const BROKEN: readonly (readonly [name: string, harm: (world: World, buyer: Buyer) => Promise<unknown> | void, complaint: RegExp])[] = [
+    ['a purchase that was paid twice', (world, buyer) => bought(world.buy(buyer, 'a')), /deeply equal/],
+    [
+      'tokens that are gone without a transaction',
+      async ({ sandbox }, buyer) => {
+        const account = address(await tokenAccount(buyer.address, sandbox.mints.USDC));
+        const held = sandbox.chain.account(account)!;
+        const less = Uint8Array.from(held.data);
+        new DataView(less.buffer).setBigUint64(64, 500_000n, true);
+        sandbox.chain.setAccount(account, { ...held, data: less });
+      },
+      /deeply equal/,
+    ],
+    ['a payment that the journal lost', (_, buyer) => void Object.assign(buyer, { journal: memoryJournal() }), /in no journal/],
+    [
+      'tokens that stay held',
+      async ({ sandbox }, buyer) => {
+        const { ledger } = walletOf(buyer.address, SOLANA_MAINNET).coordination;
+        await ledger.hold(await tokenAccount(buyer.address, sandbox.mints.USDC), 'nobody', 1n);
+      },
+      /deeply equal/,
+    ],
+    [
+      'an error that says untouched where it was paid',
+      (world, buyer) => {
+        const error = new TransportError('timeout', 'Too late. Try again.', { details: { step: 'payment', timeoutMs: 1 } });
+        (world.calls as World['calls'][number][]).splice(0, 1, { buyer, purchase: 'a', outcome: Promise.resolve({ error }) });
+      },
+      /deeply equal/,
+    ],
+    [
+      'a sale that the merchant did not get its money for',
+      async ({ sandbox }) => {
+        const account = address(await tokenAccount(sandbox.merchant, sandbox.mints.USDC));
+        const had = sandbox.chain.account(account)!;
+        const less = Uint8Array.from(had.data);
+        new DataView(less.buffer).setBigUint64(64, 0n, true);
+        sandbox.chain.setAccount(account, { ...had, data: less });
+      },
+      /deeply equal/,
+    ],
+  ];
+
+  it('is content with an honest purchase', async () => {
+    const world = await worlds.open();
+    await bought(world.buy(await world.buyer(), 'a'));
+    await expect(settle(world)).resolves.toBeUndefined();
+  });
+
+  it.each(BROKEN)('sees %s', async (_, harm, complaint) => {
+    const world = await worlds.open();
+    const buyer = await world.buyer();
+    await bought(world.buy(buyer, 'a'));
+    await harm(world, buyer);
+    await expect(settle(world)).rejects.toThrow(complaint);
   });
 });
