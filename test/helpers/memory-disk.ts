@@ -156,10 +156,11 @@ export function failure(code: string): Error {
   return Object.assign(new Error(`${code}: the disk says no`), { code });
 }
 
+let tokens = 0;
+
 /** Processes that live as long as a test says. */
 export function fakeProcesses(): { as(pid: number): Processes; end(pid: number): void } {
   const ended = new Set<number>();
-  let tokens = 0;
   return {
     as: (pid) => ({
       self: async (): Promise<ProcessId> => ({ pid, start: `start of ${pid}`, host: 'host' }),

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { ConfigError, TransportError } from '../../../src/errors.js';
 import type { Journal } from '../../../src/journal/types.js';
+import { unavailable } from './failures.js';
 import type { LogParts, Work } from './log.js';
 import { shareLog, type Share } from './shared.js';
 
@@ -23,7 +24,7 @@ export function journalAt(path: string, parts: LogParts): FileJournal {
       return await shareLog(file, parts);
     } catch (error) {
       share = undefined;
-      throw error;
+      throw unavailable(file, error);
     }
   };
   const run = async <T>(work: Work<T>): Promise<T> => {

@@ -14,6 +14,9 @@ interface Holder extends ProcessId {
   readonly id: string;
 }
 
+// Of locks that this process gave up while the disk failed: they may still lie about, and it will not hold them again.
+const givenUp = new Set<string>();
+
 /**
  * Locks the file at `path` by a file beside it, `<path>.lock`, that says who holds it. It is made under a name of its own and then linked to
  * that place, which succeeds for one alone. A holder that has ended is succeeded, not removed: whoever links `<path>.lock.after.<its id>`
@@ -27,18 +30,19 @@ export async function lockFile(path: string, disk: Disk, processes: Processes): 
   const draft = `${place}.${holder.id}`;
   const file = await disk.create(draft);
   try {
+    const own = await file.id();
     await file.write(new TextEncoder().encode(JSON.stringify(holder)), 0);
     // A lock that is empty after a power failure would be nobody's.
     await file.sync();
-    for (;;) {
-      if ((await isLinked(disk, draft, place)) || (await succeed(path, place, draft, disk, processes))) break;
-    }
-    return heldBy(file, place, disk, await file.id());
+    while (!(await isLinked(disk, draft, place)) && !(await succeed(path, place, draft, disk, processes)));
+    return heldBy(file, place, disk, own, holder);
   } catch (error) {
-    await file.close();
+    givenUp.add(holder.id);
+    await file.close().catch(() => undefined);
     throw error;
   } finally {
-    await removeFile(disk, draft);
+    // A name too many does no harm.
+    await removeFile(disk, draft).catch(() => undefined);
   }
 }
 
@@ -48,7 +52,7 @@ async function succeed(path: string, place: string, draft: string, disk: Disk, p
   for (let at = place; ; at = afterOf(place, ended)) {
     const holder = await readHolder(path, at, disk);
     if (holder === undefined) break;
-    if (await processes.isAlive(holder)) throw locked(path, holder.pid);
+    if (!givenUp.has(holder.id) && (await processes.isAlive(holder))) throw locked(path, holder.pid);
     ended.push(holder);
   }
   if (ended.length === 0) return false;
@@ -60,7 +64,9 @@ async function succeed(path: string, place: string, draft: string, disk: Disk, p
     return false;
   }
   await disk.rename(draft, place);
-  for (let count = ended.length; count > 0; count -= 1) await removeFile(disk, afterOf(place, ended.slice(0, count)));
+  // From here on it is held, whatever is left to be cleared.
+  for (let count = ended.length; count > 0; count -= 1)
+    await removeFile(disk, afterOf(place, ended.slice(0, count))).catch(() => undefined);
   return true;
 }
 
@@ -68,7 +74,7 @@ function afterOf(place: string, holders: readonly Holder[]): string {
   return `${place}.after.${holders[holders.length - 1]?.id ?? ''}`;
 }
 
-function heldBy(file: OpenFile, place: string, disk: Disk, own: FileId): FileLock {
+function heldBy(file: OpenFile, place: string, disk: Disk, own: FileId, { id }: Holder): FileLock {
   // The file stays open: no other can get its inode as long as it is.
   const isHeld = async () => {
     try {
@@ -82,6 +88,7 @@ function heldBy(file: OpenFile, place: string, disk: Disk, own: FileId): FileLoc
   return {
     isHeld,
     async release() {
+      givenUp.add(id);
       try {
         if (await isHeld()) await disk.unlink(place);
       } finally {

@@ -1,8 +1,9 @@
 import { dirname } from 'node:path';
 import { createAttemptStore, isClosed, type AttemptStore, type Carried, type StoreContent } from '../../../src/journal/attempt-store.js';
-import { ConfigError, isExactChangeError, TransportError, type ExactChangeError } from '../../../src/errors.js';
+import { ConfigError } from '../../../src/errors.js';
 import type { Attempt } from '../../../src/journal/types.js';
 import { hasCode, removeFile, type Disk, type OpenFile } from './disk.js';
+import { damaged, unavailable } from './failures.js';
 import { decode, encodeContent, encodeHeader, encodeRecords, type Decoded, type FileRecord } from './format.js';
 import { lockFile, type FileLock } from './lock.js';
 import type { Processes } from './processes.js';
@@ -38,14 +39,14 @@ const WORTH_IT = 1 / 3;
 /**
  * Opens, or makes, the journal at a path, and keeps all other processes out of it.
  *
- * Rejects with `journal_locked`, `journal_damaged`, `invalid_option` for the file of a newer version, or `journal_unavailable`.
+ * Rejects with `journal_locked`, `journal_damaged`, `invalid_option` for the file of a newer version, or as the disk does.
  */
 export async function openLog(path: string, parts: LogParts): Promise<FileLog> {
   const lock = await lockFile(path, parts.disk, parts.processes);
   try {
     return await logOn(path, lock, parts);
   } catch (error) {
-    await lock.release();
+    await lock.release().catch(() => undefined);
     throw error;
   }
 }
@@ -152,7 +153,7 @@ async function logOn(path: string, lock: FileLock, { disk, compactFrom }: LogPar
     await reload();
   } catch (error) {
     await file.close();
-    throw unavailable(path, error);
+    throw error;
   }
   return {
     run: (work) =>
@@ -186,7 +187,7 @@ async function openOrCreate(path: string, draft: string, disk: Disk): Promise<Op
   try {
     return await disk.open(path);
   } catch (error) {
-    if (!hasCode(error, 'ENOENT')) throw unavailable(path, error);
+    if (!hasCode(error, 'ENOENT')) throw error;
   }
   // Whole before it has its name: a file without a header is damage.
   const file = await disk.create(draft);
@@ -198,7 +199,7 @@ async function openOrCreate(path: string, draft: string, disk: Disk): Promise<Op
     return file;
   } catch (error) {
     await file.close();
-    throw unavailable(path, error);
+    throw error;
   }
 }
 
@@ -242,26 +243,4 @@ function withoutBytes({ swap, payment, ...rest }: Attempt): Attempt {
     ...(swap === undefined ? {} : { swap: { ...swap, transaction: '' } }),
     ...(payment === undefined ? {} : { payment: { ...payment, header: { ...payment.header, value: '' } } }),
   };
-}
-
-function damaged(path: string, offset: number): TransportError<'journal_damaged'> {
-  return new TransportError(
-    'journal_damaged',
-    `The journal at ${path} is damaged at byte ${offset}, so what was spent is not known and nothing more is. Put a sound copy in its place, ` +
-      'or move it away and lower the limits of the policy by what was spent.',
-    { details: { path, offset } },
-  );
-}
-
-function unavailable(path: string, cause: unknown): ExactChangeError {
-  if (isExactChangeError(cause)) return cause;
-  const why = cause instanceof Error ? ` (${cause.message})` : '';
-  return new TransportError(
-    'journal_unavailable',
-    `The journal at ${path} could not be read or written${why}, so nothing more was signed or sent.`,
-    {
-      details: { step: 'file' },
-      cause,
-    },
-  );
 }

@@ -267,6 +267,7 @@ describe('a refusal for want of room', () => {
       expect(error.retry).toBe('never');
       expect(error.message).not.toMatch(/[Ww]ait/);
     }
+    expect(overBudget(day, 1n, 5_000_000n).retry).toBe('fresh');
     expect(overBudget(total, 4_999_999n, 2n).message).toContain('4.999999 USD are spent or reserved so far.');
   });
 });

@@ -172,6 +172,8 @@ describe('lists', () => {
     expect(checkPlace(policy, 'good.example.com')).toBeUndefined();
     expect(checkPlace(policy, 'bad.example.com')?.details).toEqual({ list: 'deny.hosts', value: 'bad.example.com' });
     expect(checkOffer(policy, offer)?.details).toEqual({ list: 'deny.mints', value: USDC });
+    const both = parse({ allow: { hosts: ['a.test'] }, deny: { hosts: ['b.test'] } });
+    expect(checkPlace(both, 'b.test')?.details.list).toBe('deny.hosts');
   });
 
   it('all hold, each by itself', () => {

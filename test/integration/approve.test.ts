@@ -1,0 +1,390 @@
+import { memoryJournal, SOLANA_MAINNET, type ClientOptions, type Plan, type SigningIntent } from 'exact-change';
+import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { listOf } from '../helpers/attempts.js';
+import { startTaker } from '../helpers/bounds.js';
+import { landed, until } from '../helpers/chain.js';
+import { closePayers, failureOf, payerOn, recordingSigner, type Payer } from '../helpers/payer.js';
+import { refusal } from '../helpers/untouched.js';
+
+let sandbox: Sandbox;
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ confirmationMs: 20 });
+});
+afterEach(async () => {
+  sandbox.controls.aggregator.restore();
+  await closePayers();
+});
+afterAll(() => sandbox.close());
+
+type Approve = NonNullable<NonNullable<ClientOptions['policy']>['approve']>;
+const url = (path: string) => sandbox.apiUrl + path;
+const usedOf = async ({ client }: Payer) => (await client.spent())[0]?.used;
+
+/** A hook that says yes, and what it was shown. */
+function yes(): { readonly approve: Approve; readonly shown: readonly Plan[] } {
+  const shown: Plan[] = [];
+  const approve = (plan: Plan) => {
+    shown.push(structuredClone(plan));
+    return true;
+  };
+  return { approve, shown };
+}
+
+const rich = { SOL: '0.5', USDC: '1', USDT: '5' } as const;
+const short = { SOL: '0.5', USDT: '5' } as const;
+const holder = (approve: Approve, options: ClientOptions = {}) => payerOn(sandbox, rich, { policy: { approve }, ...options });
+/** Has to swap USDT for what costs USDC. */
+const swapper = (approve: Approve, options: ClientOptions = {}) =>
+  payerOn(sandbox, short, { autoSwap: true, swapFrom: ['USDT'], policy: { approve }, ...options });
+
+/** What a signer is asked and the hook is asked, in one log. */
+async function ordered(funds: Parameters<Sandbox['createWallet']>[0], options: ClientOptions = {}) {
+  const { address, secretKey } = await sandbox.createWallet(funds);
+  const log: string[] = [];
+  const { signer } = recordingSigner(address, secretKey);
+  const signMessage = (message: Uint8Array, intent: SigningIntent) => {
+    log.push(intent.kind);
+    return signer.signMessage(message, intent);
+  };
+  const approve = async () => {
+    log.push('asked');
+    await new Promise((resolve) => setImmediate(resolve));
+    log.push('answered');
+    return true;
+  };
+  const payer = await payerOn(sandbox, {}, { ...options, signer: { address, signMessage }, policy: { approve } });
+  return { payer, log };
+}
+
+describe('what is approved is what is signed', () => {
+  it('a payment: asked once, before the signature, with what lands', async () => {
+    const { approve, shown } = yes();
+    const payer = await holder(approve);
+    const response = await payer.client.fetch(url('/usdc'));
+    expect(response.status).toBe(200);
+    const [plan, ...more] = shown;
+    expect([plan?.swap, plan?.wrap, more]).toEqual([undefined, undefined, []]);
+    const { USDC } = sandbox.mints;
+    expect(plan).toMatchObject({ url: url('/usdc'), method: 'GET', status: 402, maxFeeLamports: '0' });
+    expect(plan?.payment).toEqual({
+      ...{ x402Version: 2, network: SOLANA_MAINNET, mint: USDC.address, amount: '10000', decimals: 6, uiAmount: '0.01', usd: '0.01' },
+      ...{ payTo: sandbox.merchant, feePayer: sandbox.feePayer, available: '1000000' },
+    });
+    const [receipt] = await until('it is settled', async () => {
+      const all = await listOf(payer.client.receipts({ state: 'settled' }));
+      return all.length === 1 ? all : undefined;
+    });
+    const transaction = await landed(sandbox.rpcUrl, receipt?.payment.signature ?? '');
+    expect(transaction.tokens.map(({ owner, mint, change }) => ({ owner, mint, change }))).toEqual(
+      expect.arrayContaining([
+        { owner: payer.address, mint: plan?.payment?.mint, change: -BigInt(plan?.payment?.amount ?? 0) },
+        { owner: plan?.payment?.payTo, mint: plan?.payment?.mint, change: BigInt(plan?.payment?.amount ?? 0) },
+      ]),
+    );
+    // The network fee is the fee payer's, who signs first.
+    expect([...transaction.lamports.keys()]).toEqual([plan?.payment?.feePayer]);
+  });
+
+  it('a swap and its payment: asked once, before either signature', async () => {
+    const { approve, shown } = yes();
+    const payer = await swapper(approve);
+    const swapped: Promise<string> = new Promise((resolve) => payer.client.on('swap.signed', ({ signature }) => resolve(signature)));
+    expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
+    expect(shown.length).toBe(1);
+    const { swap, payment } = shown[0] ?? {};
+    const intent = payer.signed.find(({ kind }) => kind === 'swap');
+    expect(intent).toEqual({
+      ...{ kind: 'swap', network: SOLANA_MAINNET, inputMint: sandbox.mints.USDT.address, outputMint: sandbox.mints.USDC.address },
+      ...{ maxInAmount: swap?.maxInAmount, minOutAmount: swap?.minOutAmount },
+    });
+    expect(swap).toMatchObject({ inputMint: sandbox.mints.USDT.address, outputMint: sandbox.mints.USDC.address, platformFeeBps: 0 });
+    expect(swap).not.toHaveProperty('raw');
+    const { tokens, fee } = await landed(sandbox.rpcUrl, await swapped);
+    const change = (mint: string | undefined) => tokens.find((one) => one.owner === payer.address && one.mint === mint)?.change ?? 0n;
+    expect(-change(swap?.inputMint)).toBeLessThanOrEqual(BigInt(swap?.maxInAmount ?? 0));
+    expect(change(swap?.outputMint)).toBeGreaterThanOrEqual(BigInt(swap?.minOutAmount ?? 0));
+    expect(fee).toBeLessThanOrEqual(BigInt(shown[0]?.maxFeeLamports ?? 0));
+    expect(payer.signed.find(({ kind }) => kind === 'payment')).toMatchObject({ amount: payment?.amount, payTo: payment?.payTo });
+  });
+
+  it('wrapped SOL: shown as what is wrapped', async () => {
+    const { approve, shown } = yes();
+    const seller = await startTaker(sandbox, [['SOL', '50000']]);
+    onTestFinished(() => seller.close());
+    const payer = await payerOn(sandbox, { SOL: '0.5' }, { autoSwap: true, policy: { approve } });
+    expect((await payer.client.fetch(seller.url)).status).toBe(200);
+    expect(shown.map(({ payment, swap }) => [payment?.amount, swap])).toEqual([['50000', undefined]]);
+    const signedWrap = payer.signed.find(({ kind }) => kind === 'swap');
+    expect(signedWrap).toMatchObject({ inputMint: sandbox.mints.SOL.address, maxInAmount: shown[0]?.wrap });
+  });
+
+  it.each([
+    ['without a swap', rich, ['asked', 'answered', 'payment']],
+    ['with one', short, ['asked', 'answered', 'swap', 'payment']],
+  ] as const)('%s: nothing is signed before the answer', async (_, funds, order) => {
+    const { payer, log } = await ordered(funds, { autoSwap: true, swapFrom: ['USDT'] });
+    expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
+    expect(log).toEqual(order);
+  });
+
+  it('each of several calls is asked for by itself, also where one swap serves all', async () => {
+    const { approve, shown } = yes();
+    const payer = await swapper(approve);
+    const answers = await Promise.all([1, 2, 3, 4].map((n) => payer.client.fetch(url(`/usdc?n=${n}`))));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect(shown.map((plan) => plan.url).sort()).toEqual([1, 2, 3, 4].map((n) => url(`/usdc?n=${n}`)));
+    expect(shown.filter(({ swap }) => swap !== undefined).length).toBe(payer.signed.filter(({ kind }) => kind === 'swap').length);
+    expect(payer.signed.filter(({ kind }) => kind === 'swap').length).toBe(1);
+  });
+
+  it('the caps are shown as they stand before it', async () => {
+    const { approve, shown } = yes();
+    const payer = await holder(approve);
+    for (const path of ['/usdc', '/memo']) expect((await payer.client.fetch(url(path))).status).toBe(200);
+    expect(shown.map(({ caps }) => caps.map(({ cap, used }) => [cap, used]))).toEqual([[['maxPerDay', '0']], [['maxPerDay', '0.01']]]);
+  });
+
+  it('no change that the hook makes to the plan changes what is signed', async () => {
+    const shown: Plan[] = [];
+    const approve = (plan: Plan) => {
+      shown.push(structuredClone(plan));
+      deface(plan);
+      return true;
+    };
+    const payer = await swapper(approve);
+    expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
+    const swap = payer.signed.find(({ kind }) => kind === 'swap');
+    expect(swap).toMatchObject({ maxInAmount: shown[0]?.swap?.maxInAmount, minOutAmount: shown[0]?.swap?.minOutAmount });
+    expect(payer.signed.find(({ kind }) => kind === 'payment')).toMatchObject({ amount: '10000', payTo: sandbox.merchant });
+    expect(await usedOf(payer)).toBe('0.01');
+  });
+
+  it('nor does it change the refusals of other offers, or what comes after', async () => {
+    const payer = await payerOn(sandbox, rich, { policy: { approve: (plan) => (deface(plan), true) } });
+    for (const path of ['/any', '/any', '/usdc']) expect((await payer.client.fetch(url(path))).status).toBe(200);
+    const paid = payer.signed.map((one) => ('amount' in one ? one.amount : one.kind));
+    expect(paid).toEqual(['10000', '10000', '10000']);
+  });
+});
+
+/** Overwrites and empties all that can be reached of a value, where it lets itself be changed. */
+function deface(value: unknown): void {
+  if (typeof value !== 'object' || value === null) return;
+  for (const key of Reflect.ownKeys(value)) {
+    deface(Reflect.get(value, key));
+    Reflect.set(value, key, '1');
+  }
+  if (Array.isArray(value) && !Object.isFrozen(value)) value.length = 0;
+}
+
+const never = () => new Promise<boolean>(() => undefined);
+const NOES: readonly (readonly [name: string, approve: () => unknown])[] = [
+  ['false', () => false],
+  ['a promise of false', () => Promise.resolve(false)],
+  [
+    'a throw',
+    () => {
+      throw new Error('no');
+    },
+  ],
+  ['a rejection', () => Promise.reject(new Error('no'))],
+  ['no answer in time', never],
+  ['undefined', () => undefined],
+  ['1', () => 1],
+  ['"true"', () => 'true'],
+  ['{}', () => ({})],
+  ['new Boolean(true)', () => Object(true) as unknown],
+  ['a promise of "yes"', () => Promise.resolve('yes')],
+];
+/** What the caller's types forbid and a caller without types does. */
+const hook = (approve: () => unknown) => approve as Approve;
+
+describe('everything but true is a no', () => {
+  it.each(NOES)('%s, to a payment', async (_, approve) => {
+    const payer = await holder(hook(approve), { timeouts: { signer: 60 } });
+    const error = await refusal(sandbox, payer, 'approval_refused', () => payer.client.fetch(url('/usdc')));
+    expect(error).toMatchObject({ name: 'PolicyError', retry: 'never', details: { reason: 'refused' } });
+    expect(payer.signed).toEqual([]);
+  });
+
+  it.each(NOES)('%s, to a swap', async (_, approve) => {
+    const payer = await swapper(hook(approve), { timeouts: { signer: 60 } });
+    await refusal(sandbox, payer, 'approval_refused', () => payer.client.fetch(url('/usdc')));
+    expect(payer.signed).toEqual([]);
+  });
+
+  it('keeps the reason of the hook as its cause', async () => {
+    const cause = new Error('the boss says no');
+    const payer = await holder(() => Promise.reject(cause));
+    expect((await failureOf(payer.client.fetch(url('/usdc')), 'approval_refused')).cause).toBe(cause);
+  });
+
+  it('leaves the tokens, the budget and the key free', async () => {
+    let answer = false;
+    const approve = () => answer;
+    const payer = await payerOn(sandbox, { USDC: '0.01' }, { policy: { approve, maxPerDay: '0.01' } });
+    const buy = () => payer.client.fetch(url('/usdc'), { idempotencyKey: 'order' });
+    for (const _ of [1, 2]) await failureOf(buy(), 'approval_refused');
+    expect(await usedOf(payer)).toBe('0');
+    answer = true;
+    expect((await buy()).status).toBe(200);
+    expect(await usedOf(payer)).toBe('0.01');
+  });
+
+  it('tries no other token after a no', async () => {
+    let asked = 0;
+    const payer = await payerOn(sandbox, { SOL: '0.5', USDT: '5' }, { autoSwap: true, policy: { approve: () => ((asked += 1), false) } });
+    await failureOf(payer.client.fetch(url('/usdc')), 'approval_refused');
+    expect(asked).toBe(1);
+  });
+});
+
+describe('while approval is awaited', () => {
+  /** A hook that waits for the test. */
+  function waiting() {
+    let ask = (): void => undefined;
+    const asked = new Promise<void>((resolve) => (ask = resolve));
+    let answer = (_: boolean): void => undefined;
+    const answered = new Promise<boolean>((resolve) => (answer = resolve));
+    return { approve: () => (ask(), answered), asked, answer: (value: boolean) => answer(value) };
+  }
+
+  it.each(['payment', 'swap'] as const)('a caller who gives up is let go: %s', async (kind) => {
+    const { approve, asked, answer } = waiting();
+    const payer = await (kind === 'swap' ? swapper(approve) : holder(approve));
+    const controller = new AbortController();
+    const call = payer.client.fetch(url('/usdc'), { signal: controller.signal });
+    await asked;
+    controller.abort('enough');
+    await expect(call).rejects.toBe('enough');
+    answer(true);
+    await until('the budget is free', async () => ((await usedOf(payer)) === '0' ? true : undefined));
+    expect(payer.signed).toEqual([]);
+    const next = payer.again({ autoSwap: true, swapFrom: ['USDT'] });
+    expect((await next.fetch(url('/usdc'))).status).toBe(200);
+  });
+
+  it.each(['payment', 'swap'] as const)('a client that closes says so, and signs nothing: %s', async (kind) => {
+    const { approve, asked, answer } = waiting();
+    const payer = await (kind === 'swap' ? swapper(approve) : holder(approve));
+    const call = failureOf(payer.client.fetch(url('/usdc')), 'client_closed');
+    await asked;
+    await payer.client.close();
+    expect(await call).toMatchObject({ funds: 'untouched', moved: [] });
+    answer(true);
+    expect(payer.signed).toEqual([]);
+  });
+
+  it('what it costs is reserved already: another call does not get that budget', async () => {
+    const { approve, asked, answer } = waiting();
+    const payer = await payerOn(sandbox, rich, { policy: { approve, maxPerDay: '0.01' } });
+    const first = payer.client.fetch(url('/usdc'));
+    await asked;
+    await failureOf(payer.client.fetch(url('/memo')), 'budget_exhausted');
+    answer(true);
+    expect((await first).status).toBe(200);
+  });
+
+  it('calls that need no swap go on', async () => {
+    const { approve, asked, answer } = waiting();
+    const journal = memoryJournal();
+    const payer = await payerOn(sandbox, { SOL: '0.5', USDC: '1', USDT: '5' }, { policy: { approve }, journal });
+    const first = payer.client.fetch(url('/usdc'));
+    await asked;
+    expect((await payer.again({ journal }).fetch(url('/memo'))).status).toBe(200);
+    answer(true);
+    expect((await first).status).toBe(200);
+  });
+
+  /** The swap that was approved fails over its price from now on; whoever quotes anew finds SOL at this price, and a swap that works. */
+  function moveTo(picoUsd: bigint): void {
+    const { aggregator } = sandbox.controls;
+    aggregator.setVenue({ deviationBps: 80 });
+    aggregator.setPrice('SOL', picoUsd);
+    for (const endpoint of ['/swap/v1/quote', '/swap/v2/build']) {
+      aggregator.lie(endpoint, (answer) => {
+        aggregator.setVenue({});
+        return answer;
+      });
+    }
+  }
+  const fromSol = (approve: Approve) => payerOn(sandbox, { SOL: '0.5' }, { autoSwap: true, policy: { approve } });
+
+  it('a price that moved past what was approved: refused as changed, and nothing is signed', async () => {
+    const { approve, asked, answer } = waiting();
+    const payer = await fromSol(approve);
+    const call = failureOf(payer.client.fetch(url('/usdc')), 'approval_refused');
+    await asked;
+    moveTo((sandbox.mints.SOL.picoUsd * 992n) / 1_000n);
+    answer(true);
+    const error = await call;
+    expect(error).toMatchObject({ funds: 'untouched', moved: [], retry: 'fresh', details: { reason: 'changed' } });
+    expect(payer.signed).toEqual([]);
+    expect(await usedOf(payer)).toBe('0');
+  });
+
+  it('a price that moved the other way: quoted anew without asking again, and within what was approved', async () => {
+    const { approve, asked, answer } = waiting();
+    const shown: Plan[] = [];
+    const payer = await fromSol((plan) => {
+      shown.push(structuredClone(plan));
+      return approve();
+    });
+    const call = payer.client.fetch(url('/usdc'));
+    await asked;
+    moveTo((sandbox.mints.SOL.picoUsd * 1_010n) / 1_000n);
+    answer(true);
+    expect((await call).status).toBe(200);
+    expect(shown.length).toBe(1);
+    const [swap, ...more] = payer.signed.filter(({ kind }) => kind === 'swap');
+    expect(more).toEqual([]);
+    const max = (text: string | undefined) => BigInt(text ?? 0);
+    expect(max(swap !== undefined && 'maxInAmount' in swap ? swap.maxInAmount : undefined)).toBeLessThan(max(shown[0]?.swap?.maxInAmount));
+  });
+});
+
+describe('who is asked', () => {
+  it('client.pay asks too, and a no signs nothing', async () => {
+    const { approve, shown } = yes();
+    const payer = await holder(approve);
+    const unpaid = await fetch(url('/usdc'));
+    const { header, receipt } = await payer.client.pay(unpaid);
+    expect(header.value).not.toBe('');
+    expect(shown.map(({ payment }) => payment?.amount)).toEqual([receipt.payment.amount]);
+    const strict = await holder(() => false);
+    const again = await fetch(url('/usdc'));
+    await refusal(sandbox, strict, 'approval_refused', () => strict.client.pay(again));
+  });
+
+  it('client.plan asks nobody', async () => {
+    const { approve, shown } = yes();
+    const payer = await swapper(approve);
+    expect((await payer.client.plan(url('/usdc'))).swap).toBeDefined();
+    expect(shown).toEqual([]);
+  });
+
+  it('nobody is asked for what the caps or lists refuse', async () => {
+    const { approve, shown } = yes();
+    const payer = await payerOn(sandbox, rich, { policy: { approve, maxPerPayment: '0.005' } });
+    await failureOf(payer.client.fetch(url('/usdc')), 'amount_over_limit');
+    const over = await payerOn(sandbox, rich, { policy: { approve, maxPerDay: '0.005' } });
+    await failureOf(over.client.fetch(url('/usdc')), 'budget_exhausted');
+    const denied = await payerOn(sandbox, rich, { policy: { approve, deny: { mints: ['USDC'] } } });
+    await failureOf(denied.client.fetch(url('/usdc')), 'not_allowed');
+    expect(shown).toEqual([]);
+  });
+
+  it('nobody is asked for a payment that is presented again', async () => {
+    const { approve, shown } = yes();
+    const payer = await holder(approve);
+    const stop = payer.client.on('payment.sent', () => {
+      stop();
+      sandbox.controls.api.fault('/usdc', { kind: 'dropBefore', times: 1 });
+    });
+    await failureOf(payer.client.fetch(url('/usdc')), 'payment_uncertain');
+    expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
+    expect(shown.length).toBe(1);
+  });
+});

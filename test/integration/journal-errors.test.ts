@@ -1,0 +1,235 @@
+import { memoryJournal, SOLANA_MAINNET, TransportError, type Attempt, type ClientOptions, type Journal } from 'exact-change';
+import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { envelopeV2 } from '../fixtures/malformed-402.js';
+import { listOf } from '../helpers/attempts.js';
+import { landed, signaturesOf, tokenAccount, tokenAmount, until } from '../helpers/chain.js';
+import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
+import { offerOf } from '../helpers/settling.js';
+import { expectUntouched, nothingSent } from '../helpers/untouched.js';
+
+let sandbox: Sandbox;
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ confirmationMs: 20 });
+});
+afterEach(async () => {
+  sandbox.controls.facilitator.clearFaults();
+  sandbox.controls.api.clearFaults();
+  await closePayers();
+});
+afterAll(() => sandbox.close());
+
+const url = (path: string) => sandbox.apiUrl + path;
+const held = ({ address }: Payer) => tokenAmount(sandbox.rpcUrl, address, sandbox.mints.USDC);
+const never = <T>() => new Promise<T>(() => undefined);
+const impatient: ClientOptions = { timeouts: { journal: 40 } };
+
+type Method = 'reserve' | 'put' | 'similar' | 'attempts' | 'used' | 'release';
+
+/** A way to fail: at once, by rejecting, or by never answering. */
+const WAYS: readonly (readonly [name: string, fail: () => Promise<never>])[] = [
+  [
+    'throws',
+    () => {
+      throw new Error('EIO');
+    },
+  ],
+  ['rejects', () => Promise.reject(new Error('EIO'))],
+  ['never answers', never],
+];
+
+/** A journal in memory, one method of which fails whenever it is broken. */
+function breakable(method: Method, fail: () => Promise<never>, when: (attempt: Attempt | undefined) => boolean = () => true) {
+  const inner = memoryJournal();
+  const state = { broken: true };
+  const broken = (attempt?: Attempt) => state.broken && when(attempt);
+  const failing: Partial<Journal> = {
+    reserve: (attempt, caps) => (broken(attempt) ? fail() : inner.reserve(attempt, caps)),
+    put: (attempt) => (broken(attempt) ? fail() : inner.put(attempt)),
+    similar: (...args) => (broken() ? fail() : inner.similar(...args)),
+    used: (...args) => (broken() ? fail() : inner.used(...args)),
+    release: (id) => (broken() ? fail() : inner.release(id)),
+    attempts: (...args) => (broken() ? { [Symbol.asyncIterator]: () => ({ next: () => fail() }) } : inner.attempts(...args)),
+  };
+  const journal: Journal = { ...inner, [method]: failing[method] };
+  return { journal, inner, repair: () => void (state.broken = false) };
+}
+
+const stored = (journal: Journal, { address }: Payer) => listOf(journal.attempts({ wallet: address, network: SOLANA_MAINNET }));
+
+describe.each(WAYS)('a journal that %s', (_, fail) => {
+  it.each(['attempts', 'similar', 'reserve'] as const)(
+    'in %s: nothing is signed or sent, and once it works the call goes on',
+    async (method) => {
+      const { journal, inner, repair } = breakable(method, fail);
+      const payer = await payerOn(sandbox, { USDC: '0.01' }, { journal, ...impatient });
+      const error = await nothingSent(sandbox, payer, () => failureOf(payer.client.fetch(url('/usdc')), 'journal_unavailable'));
+      expectUntouched(error);
+      expect(error).toMatchObject({ name: 'TransportError', retry: 'fresh', details: { step: method } });
+      expect(payer.signed).toEqual([]);
+      expect(await stored(inner, payer)).toEqual([]);
+      repair();
+      expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
+      expect(await held(payer)).toBe(0n);
+    },
+  );
+
+  it('when the signed payment is written: it never leaves, and its tokens and budget are free', async () => {
+    const { journal, repair } = breakable('put', fail, (attempt) => attempt?.state === 'signed');
+    const payer = await payerOn(sandbox, { USDC: '0.01' }, { journal, policy: { maxPerDay: '0.01' }, ...impatient });
+    const paid = sandbox.controls.facilitator.calls('/verify');
+    const error = await failureOf(payer.client.fetch(url('/usdc'), { idempotencyKey: 'order' }), 'journal_unavailable');
+    expectUntouched(error);
+    expect(error.details).toEqual({ step: 'put' });
+    expect(payer.events.filter(({ type }) => type === 'payment.sent' || type === 'payment.signed')).toEqual([]);
+    expect(sandbox.controls.facilitator.calls('/verify')).toBe(paid);
+    repair();
+    expect((await payer.client.fetch(url('/usdc'), { idempotencyKey: 'order' })).status).toBe(200);
+    expect(await held(payer)).toBe(0n);
+  });
+
+  it('when the signed swap is written: it never leaves', async () => {
+    const { journal, repair } = breakable('put', fail, (attempt) => attempt?.state === 'reserved');
+    const payer = await payerOn(sandbox, { SOL: '0.5', USDT: '5' }, { journal, autoSwap: true, swapFrom: ['USDT'], ...impatient });
+    const sent = sandbox.controls.node.calls({ method: 'sendTransaction' });
+    const error = await failureOf(payer.client.fetch(url('/usdc')), 'journal_unavailable');
+    expectUntouched(error);
+    expect(sandbox.controls.node.calls({ method: 'sendTransaction' })).toBe(sent);
+    expect((await payer.client.spent())[0]?.used).toBe('0');
+    repair();
+    expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
+    // Once written as left behind, the same swap is brought to its end; a second beside it would swap twice.
+    const account = await tokenAccount(payer.address, sandbox.mints.USDT);
+    const all = await Promise.all((await signaturesOf(sandbox.rpcUrl, account)).map((one) => landed(sandbox.rpcUrl, one)));
+    expect(all.filter(({ tokens }) => tokens.some((one) => one.account === account && one.change < 0n)).length).toBe(1);
+  });
+
+  it('when the answer is written: it is handed out, and the chain has its word written later', async () => {
+    const { journal, inner, repair } = breakable('put', fail, (attempt) => attempt?.delivered === true);
+    const payer = await payerOn(sandbox, { USDC: '1' }, { journal, ...impatient });
+    const response = await payer.client.fetch(url('/usdc'));
+    expect([response.status, await response.json()]).toMatchObject([200, { ok: true }]);
+    expect(payer.events.filter(({ type }) => type === 'warning').length).toBe(1);
+    repair();
+    await until('it is written', async () => {
+      const [attempt] = await stored(inner, payer);
+      return attempt?.state === 'settled' && attempt.delivered ? true : undefined;
+    });
+  });
+
+  it('after a 402: still the seller that is told of, with what is known of the money', async () => {
+    const { journal } = breakable('put', fail, (attempt) => attempt?.receipt?.timings['answered'] !== undefined);
+    const payer = await payerOn(sandbox, { USDC: '1' }, { journal, ...impatient });
+    sandbox.controls.facilitator.fault('/verify', { kind: 'status', status: 500 });
+    const error = await failureOf(payer.client.fetch(url('/usdc')), 'payment_rejected');
+    expect(error).toMatchObject({ funds: 'uncertain', moved: [] });
+  });
+
+  it('in used: client.spent says so', async () => {
+    const { journal } = breakable('used', fail);
+    const payer = await payerOn(sandbox, {}, { journal, ...impatient });
+    expect((await failureOf(payer.client.spent(), 'journal_unavailable')).details).toEqual({ step: 'used' });
+  });
+
+  it('in attempts: client.receipts and client.resume say so', async () => {
+    const { journal } = breakable('attempts', fail);
+    const payer = await payerOn(sandbox, {}, { journal, ...impatient });
+    expectUntouched(await failureOf(listOf(payer.client.receipts()), 'journal_unavailable'));
+    expectUntouched(await failureOf(payer.client.resume(), 'journal_unavailable'));
+  });
+
+  it('in release: the reason of the failure is kept, and the budget is freed by who comes next', async () => {
+    const { journal, repair } = breakable('release', fail);
+    const payer = await payerOn(sandbox, { USDC: '0.01' }, { journal, policy: { maxPerDay: '0.01', approve: () => false }, ...impatient });
+    await failureOf(payer.client.fetch(url('/usdc')), 'approval_refused');
+    expect((await payer.client.spent())[0]?.used).toBe('0.01');
+    repair();
+    const next = payer.again({ journal, policy: { maxPerDay: '0.01' } });
+    expect((await next.fetch(url('/usdc'))).status).toBe(200);
+  });
+});
+
+describe('what a journal says itself', () => {
+  const own = () =>
+    new TransportError('journal_locked', 'Another process has the journal. Close it, then try again.', {
+      details: { path: '/tmp/journal', pid: 1 },
+    });
+
+  it.each(['attempts', 'similar', 'reserve'] as const)('in %s is passed on as it is', async (method) => {
+    const { journal } = breakable(method, () => Promise.reject(own()));
+    const payer = await payerOn(sandbox, { USDC: '1' }, { journal });
+    const error = await nothingSent(sandbox, payer, () => failureOf(payer.client.fetch(url('/usdc')), 'journal_locked'));
+    expectUntouched(error);
+    expect(error.details).toEqual({ path: '/tmp/journal', pid: 1 });
+  });
+});
+
+describe('an attempt that was released meanwhile', () => {
+  it('is not signed on: the payment never leaves', async () => {
+    const journal = memoryJournal();
+    const payer = await payerOn(
+      sandbox,
+      { USDC: '1' },
+      {
+        journal,
+        policy: {
+          approve: async () => {
+            // What another process does that takes this one for dead.
+            for (const { id } of await stored(journal, payer)) await journal.release(id);
+            return true;
+          },
+        },
+      },
+    );
+    const paid = sandbox.controls.facilitator.calls('/verify');
+    const error = await failureOf(payer.client.fetch(url('/usdc')));
+    expect(error).toMatchObject({ funds: 'untouched', moved: [] });
+    expect(payer.events.some(({ type }) => type === 'payment.sent')).toBe(false);
+    expect(sandbox.controls.facilitator.calls('/verify')).toBe(paid);
+    expect(await held(payer)).toBe(1_000_000n);
+  });
+
+  it('is not swapped for: the swap never leaves', async () => {
+    const journal = memoryJournal();
+    const options = { journal, autoSwap: true, swapFrom: ['USDT'] };
+    const payer = await payerOn(
+      sandbox,
+      { SOL: '0.5', USDT: '5' },
+      {
+        ...options,
+        policy: {
+          approve: async () => {
+            for (const { id } of await stored(journal, payer)) await journal.release(id);
+            return true;
+          },
+        },
+      },
+    );
+    const sent = sandbox.controls.node.calls({ method: 'sendTransaction' });
+    expect(await failureOf(payer.client.fetch(url('/usdc')))).toMatchObject({ funds: 'untouched', moved: [] });
+    expect(sandbox.controls.node.calls({ method: 'sendTransaction' })).toBe(sent);
+    expect((await payer.again(options).fetch(url('/usdc'))).status).toBe(200);
+  });
+});
+
+describe('a journal that hangs while a payment is open', () => {
+  it('a repeat says that the payment is uncertain, or that the journal is away, and presents nothing', async () => {
+    const { journal, repair } = breakable('similar', never, () => asking);
+    let asking = false;
+    const payer = await payerOn(sandbox, { USDC: '1' }, { journal, ...impatient });
+    const seller = await startSeller((request, response) => {
+      if (isPaid(request)) return void request.socket.destroy();
+      answerTerms(response, envelopeV2([offerOf(sandbox)]));
+    });
+    onTestFinished(() => seller.close());
+    await failureOf(payer.client.fetch(seller.url), 'payment_uncertain');
+    asking = true;
+    await failureOf(payer.client.fetch(seller.url), 'journal_unavailable');
+    expect([seller.paid.length, payer.signed.length]).toEqual([1, 1]);
+    repair();
+    await failureOf(payer.client.fetch(seller.url), 'payment_uncertain');
+    expect([seller.paid.length, payer.signed.length]).toEqual([2, 1]);
+  });
+});

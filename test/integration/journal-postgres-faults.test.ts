@@ -1,0 +1,192 @@
+import { inspect } from 'node:util';
+import { postgresJournal, type PostgresJournal } from 'exact-change/journal/postgres';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { attemptOf, dayCap, listOf, NOW } from '../helpers/attempts.js';
+import { until } from '../helpers/chain.js';
+import { failureOf } from '../helpers/payer.js';
+import { startPostgres, wireTo, withClient, type Postgres, type Wire } from '../helpers/postgres.js';
+
+const owner = { wallet: 'wallet', network: 'network' };
+
+let postgres: Postgres;
+let address: string;
+let wire: Wire;
+/** Over the wire. */
+let journal: PostgresJournal;
+/** Beside it. */
+let other: PostgresJournal;
+
+beforeAll(async () => {
+  postgres = await startPostgres();
+});
+afterAll(() => postgres.stop());
+beforeEach(async () => {
+  address = await postgres.createDatabase();
+  wire = await wireTo(address);
+  journal = postgresJournal({ connectionString: wire.address, timeoutMs: 1_000 });
+  other = postgresJournal({ connectionString: address });
+  await Promise.all([journal, other].map((one) => one.used(owner, [], NOW)));
+});
+afterEach(async () => {
+  await Promise.all([journal.close(), other.close()]);
+  await wire.close();
+});
+
+/** Every call of the journal, by its name. */
+function callsOf(one: PostgresJournal): [string, () => Promise<unknown>][] {
+  const { ledger, locks, claims, next } = one.coordination(owner);
+  const attempt = attemptOf();
+  return [
+    ['reserve', () => one.reserve(attempt, [dayCap(1_000_000n)])],
+    ['put', () => one.put({ ...attempt, state: 'signed' })],
+    ['release', () => one.release(attempt.id)],
+    ['similar', () => one.similar(owner, 'fingerprint', undefined)],
+    ['attempts', () => listOf(one.attempts(owner))],
+    ['used', () => one.used(owner, [dayCap(0n)], NOW)],
+    ['ledger.available', () => ledger.available('account', 0)],
+    ['ledger.see', () => ledger.see('account', { amount: 1n, at: 0 })],
+    ['ledger.take', () => ledger.take('account', 'one', 1n, 0)],
+    ['locks.hold', () => locks.hold(['a', 'b'], async () => 'held')],
+    ['claims.take', () => claims.take('one')],
+    ['claims.live', () => claims.live(['one'])],
+    ['claims.drop', () => claims.drop('one')],
+    ['next', () => next('name')],
+  ];
+}
+
+async function works(one: PostgresJournal): Promise<void> {
+  for (const [, call] of callsOf(one)) await call();
+}
+
+describe('a database that falls silent', () => {
+  it('makes each call fail in time, and the journal works again once it speaks', async () => {
+    await works(journal);
+    wire.silence();
+    const failures = await Promise.all(callsOf(journal).map(([, call]) => failureOf(call(), 'journal_unavailable')));
+    expect(failures.map(({ funds, retry }) => [funds, retry])).toEqual(failures.map(() => ['untouched', 'fresh']));
+    wire.speak();
+    await works(journal);
+  });
+
+  it('makes calls fail in time that wait behind others', async () => {
+    wire.silence();
+    const calls = Array.from({ length: 60 }, () => journal.reserve(attemptOf(), []));
+    await Promise.all(calls.map((call) => failureOf(call, 'journal_unavailable')));
+    wire.speak();
+    await works(journal);
+  });
+
+  it('is left by close() all the same', async () => {
+    const { claims } = journal.coordination(owner);
+    await works(journal);
+    await claims.take('one');
+    wire.silence();
+    const call = failureOf(journal.used(owner, [], NOW), 'journal_unavailable');
+    await journal.close();
+    await call;
+  });
+
+  it('may have no tables yet', async () => {
+    const fresh = postgresJournal({ connectionString: wire.address, timeoutMs: 1_000, schema: 'fresh' });
+    wire.silence();
+    await Promise.all(callsOf(fresh).map(([, call]) => failureOf(call(), 'journal_unavailable')));
+    wire.speak();
+    await works(fresh);
+    await fresh.close();
+  });
+});
+
+describe('a connection that is lost', () => {
+  it('while idle is noticed by nobody', async () => {
+    await works(journal);
+    wire.cut();
+    // The pool may hand out a connection whose end it has not seen yet.
+    await until('a connection is there again', () => journal.used(owner, [], NOW).catch(() => undefined));
+    await works(journal);
+  });
+
+  it('comes back by itself with what is claimed and locked', async () => {
+    const { claims, locks } = journal.coordination(owner);
+    const theirs = other.coordination(owner);
+    await claims.take('one');
+    const order: string[] = [];
+    let finish = (): void => undefined;
+    const working = new Promise<void>((resolve) => (finish = resolve));
+    let begin = (): void => undefined;
+    const begun = new Promise<void>((resolve) => (begin = resolve));
+    const held = locks.hold(['swap'], async () => {
+      begin();
+      await working;
+      order.push('first');
+    });
+    await begun;
+    const before = await holdersOf(address);
+    wire.cut();
+    await until('another connection has them', async () => {
+      const now = await holdersOf(address);
+      return now.length === before.length && now.join() !== before.join() ? true : undefined;
+    });
+    expect(await theirs.claims.live(['one'])).toEqual(new Set(['one']));
+    const after = theirs.locks.hold(['swap'], async () => order.push('second'));
+    // One round trip of the other's, so that its try for the lock is over.
+    await theirs.locks.hold(['another'], async () => undefined);
+    finish();
+    await Promise.all([held, after]);
+    expect(order).toEqual(['first', 'second']);
+  });
+
+  it('with the database fails the calls under way, and later ones find the database again', { timeout: 60_000 }, async () => {
+    const attempt = attemptOf({ idempotencyKey: 'key' });
+    await journal.reserve(attempt, [dayCap(20_000n)]);
+    const { claims, locks } = journal.coordination(owner);
+    await claims.take(attempt.id);
+    const busy = Array.from({ length: 50 }, () => other.reserve(attemptOf({ wallet: 'another' }), []).catch((error: unknown) => error));
+    await postgres.kill();
+    const unwritten = (await Promise.all(busy)).filter((outcome) => outcome !== undefined);
+    for (const error of unwritten) expect(error).toMatchObject({ code: 'journal_unavailable' });
+    for (const [, call] of callsOf(journal)) await failureOf(call(), 'journal_unavailable');
+    await postgres.start();
+    await until('the claim is back', async () => {
+      const live = await other
+        .coordination(owner)
+        .claims.live([attempt.id])
+        .catch(() => undefined);
+      return live?.has(attempt.id);
+    });
+    expect(await listOf(journal.attempts(owner))).toEqual([attempt]);
+    expect(await journal.reserve(attemptOf(), [dayCap(20_000n)])).toBeUndefined();
+    expect(await journal.reserve(attemptOf(), [dayCap(20_000n)])).toMatchObject({ used: 20_000n });
+    expect(await locks.hold(['swap'], async () => 'held')).toBe('held');
+    await journal.put({ ...attempt, state: 'signed' });
+    // What was said to be written is there, whatever else may be.
+    const kept = await listOf(other.attempts({ ...owner, wallet: 'another' }));
+    expect(kept.length).toBeGreaterThanOrEqual(50 - unwritten.length);
+  });
+});
+
+describe('what a database must not tell', () => {
+  it.each([
+    ['a wrong password', (url: URL) => (url.password = 'another-secret-word')],
+    ['a server that is not there', (url: URL) => (url.port = '1')],
+    ['an address that cannot be read', (url: URL) => (url.pathname = '/%zz')],
+    ['a database that is not there', (url: URL) => (url.pathname = '/nowhere')],
+  ])('is its address: %s', async (_, change) => {
+    const url = new URL(address);
+    change(url);
+    const one = postgresJournal({ connectionString: url.href, timeoutMs: 5_000 });
+    const error = await failureOf(one.reserve(attemptOf(), []));
+    const seen = [one, error, one.coordination(owner)].map((thing) => inspect(thing, { depth: Infinity, showHidden: true })).join();
+    for (const secret of [url.password, url.href]) expect(seen).not.toContain(secret);
+    expect(JSON.stringify(error)).not.toContain(url.password);
+    await one.close();
+  });
+});
+
+/** The processes of the database that hold locks of sessions, by their numbers. */
+function holdersOf(database: string): Promise<string[]> {
+  return withClient(database, async (client) => {
+    const text = `select l.pid::text from pg_locks l join pg_database d on d.oid = l.database
+      where d.datname = current_database() and locktype = 'advisory' order by 1`;
+    return (await client.query<{ pid: string }>(text)).rows.map(({ pid }) => pid);
+  });
+}

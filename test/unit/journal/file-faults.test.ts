@@ -1,0 +1,216 @@
+import { describe, expect, it } from 'vitest';
+import { journalAt } from '../../../adapters/journal/file/journal.js';
+import { memoryJournal } from '../../../src/journal/memory.js';
+import type { Attempt, Journal } from '../../../src/journal/types.js';
+import { attemptOf, dayCap, fullAttemptOf, listOf, NOW, totalCap } from '../../helpers/attempts.js';
+import { failure, fakeProcesses, MemoryDisk, type Step } from '../../helpers/memory-disk.js';
+
+const OWNER = { wallet: 'wallet', network: 'network' };
+// Small enough that the file is rewritten several times.
+const COMPACT_FROM = 4_000;
+
+type Operation = (journal: Journal) => Promise<unknown>;
+
+/** Twelve purchases one after the other: each third is given up, the others are paid, delivered or not. */
+const operations: readonly Operation[] = Array.from({ length: 12 }, (_, index) => {
+  const {
+    payment: _payment,
+    receipt: _receipt,
+    swap: _swap,
+    ...reserved
+  } = fullAttemptOf({ id: `${index}`, state: 'reserved', microUsd: '10' });
+  const plain: Attempt = attemptOf({ id: `${index}`, microUsd: '10', host: `${index}.test` });
+  const { idempotencyKey: _key, ...full } = fullAttemptOf({ ...plain, state: 'signed', delivered: false });
+  const start: Operation = (journal) => journal.reserve(index === 0 ? reserved : plain, [dayCap(90n)]);
+  if (index % 3 === 2) return [start, (journal: Journal) => journal.release(`${index}`)];
+  const end: Attempt = index % 4 === 0 ? { ...full, state: 'unsettled' } : { ...full, state: 'settled', delivered: index % 5 !== 0 };
+  return [start, (journal: Journal) => journal.put(full), (journal: Journal) => journal.put(end)];
+}).flat();
+
+/** All that a journal knows, but for bytes that nobody will send again. */
+async function stateOf(journal: Journal): Promise<string> {
+  const attempts = (await listOf(journal.attempts(OWNER))).map(({ swap, payment, ...rest }) => ({
+    ...rest,
+    swapped: swap?.signature,
+    payment: payment?.payerSignature,
+  }));
+  const used = await journal.used(OWNER, [dayCap(0n), totalCap(0n, { unit: 'payments' }), totalCap(0n, { host: '4.test' })], NOW);
+  return JSON.stringify([attempts, used.map(String)], undefined, 1);
+}
+
+let runs = 0;
+/** A journal on a disk, in a process of its own. */
+function journalOn(disk: MemoryDisk, path: string, processes = fakeProcesses(), step?: Step) {
+  runs += 1;
+  return journalAt(path, { disk: disk.port(step), processes: processes.as(runs), compactFrom: COMPACT_FROM });
+}
+
+async function statesAfterEach(): Promise<string[]> {
+  const journal = memoryJournal();
+  const states = [await stateOf(journal)];
+  for (const operation of operations) {
+    await operation(journal);
+    states.push(await stateOf(journal));
+  }
+  return states;
+}
+
+/** The names of all calls that the whole story makes. */
+async function callsOf(): Promise<string[]> {
+  const calls: string[] = [];
+  const journal = journalOn(new MemoryDisk(), '/whole', undefined, (call) => void calls.push(call));
+  for (const operation of operations) await operation(journal);
+  await journal.close();
+  return calls;
+}
+
+describe('a process that ends', () => {
+  it.each(['kill', 'power failure'] as const)(
+    'at any call to the disk, by a %s, leaves what it had promised, and at most what it was promising',
+    async (what) => {
+      const states = await statesAfterEach();
+      const calls = await callsOf();
+      expect(calls.filter((call) => call === 'rename').length).toBeGreaterThan(1);
+      for (let last = 0; last < calls.length; last += 1) {
+        const [disk, processes, path] = [new MemoryDisk(), fakeProcesses(), `/${what} ${last}`];
+        let count = 0;
+        const dying = journalOn(disk, path, processes, () => {
+          count += 1;
+          if (count > last) throw failure('EIO');
+        });
+        const pid = runs;
+        let done = 0;
+        for (const operation of operations) {
+          try {
+            await operation(dying);
+            done += 1;
+          } catch {
+            break;
+          }
+        }
+        await dying.close().catch(() => undefined);
+        processes.end(pid);
+        const journal = journalOn(disk.after(what), path, processes);
+        const found = await stateOf(journal);
+        expect([states[done], states[done + 1]], `after call ${last}, ${calls[last]}, with ${done} done`).toContain(found);
+        // It goes on from there.
+        expect(await journal.reserve(attemptOf({ id: 'next' }), [])).toBeUndefined();
+        await journal.close();
+      }
+    },
+  );
+});
+
+describe('a disk that fails', () => {
+  /** Plays the story on a disk that fails in some calls; what is refused has not happened. */
+  async function play(path: string, fails: (call: string, count: number, operation: number) => boolean) {
+    const [disk, model] = [new MemoryDisk(), memoryJournal()];
+    let [count, current] = [0, 0];
+    const journal = journalOn(disk, path, undefined, (call) => {
+      count += 1;
+      if (current < operations.length && fails(call, count, current)) throw failure('ENOSPC');
+    });
+    const refused: unknown[] = [];
+    for (const operation of operations) {
+      try {
+        await operation(journal);
+        await operation(model);
+      } catch (error) {
+        refused.push(error);
+      }
+      current += 1;
+    }
+    return { disk, journal, model, refused };
+  }
+
+  it('once, at any call, refuses at most what it was asked then, and has memory and file agree on the rest', async () => {
+    const { length } = await callsOf();
+    for (let failing = 1; failing <= length; failing += 1) {
+      const path = `/once ${failing}`;
+      const { disk, journal, model, refused } = await play(path, (_call, count) => count === failing);
+      const where = `call ${failing}`;
+      // One that could not be reserved cannot be signed or settled either.
+      expect(refused.length, where).toBeLessThanOrEqual(3);
+      expect(await stateOf(journal), where).toBe(await stateOf(model));
+      await journal.close().catch(() => undefined);
+      const again = journalOn(disk, path);
+      expect(await stateOf(again), where).toBe(await stateOf(model));
+      await again.close();
+    }
+  });
+
+  const CHANGES = new Set(['write', 'sync', 'truncate', 'rename', 'create', 'link', 'syncDirectory']);
+
+  it.each([0, 1, 5, 10, 20])('for some time, from operation %d on, refuses everything, and goes on once it works again', async (from) => {
+    const path = `/until ${from}`;
+    const { disk, journal, model, refused } = await play(path, (call, _count, at) => at >= from && at < from + 6 && CHANGES.has(call));
+    expect(refused.length).toBeGreaterThanOrEqual(6);
+    expect(refused[0]).toMatchObject({
+      code: 'journal_unavailable',
+      details: { step: 'file' },
+      message: expect.stringContaining('ENOSPC'),
+    });
+    expect(await stateOf(journal)).toBe(await stateOf(model));
+    await journal.close();
+    const again = journalOn(disk, path);
+    expect(await stateOf(again)).toBe(await stateOf(model));
+    await again.close();
+  });
+
+  it('refuses all that shared the write: nobody is told of a limit that was never reached', async () => {
+    const disk = new MemoryDisk();
+    let full = false;
+    const journal = journalOn(disk, '/shared', undefined, (call) => {
+      if (full && call === 'write') throw failure('ENOSPC');
+    });
+    await journal.reserve(attemptOf(), []);
+    full = true;
+    const results = await Promise.allSettled(Array.from({ length: 10 }, () => journal.reserve(attemptOf(), [dayCap(50_000n)])));
+    expect(results.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 'rejected'));
+    full = false;
+    expect(await journal.used(OWNER, [dayCap(0n)], NOW)).toEqual([10_000n]);
+    const later = await Promise.all(Array.from({ length: 10 }, () => journal.reserve(attemptOf(), [dayCap(50_000n)])));
+    expect(later.filter((result) => result === undefined)).toHaveLength(4);
+    await journal.close();
+  });
+});
+
+describe('a file that somebody else touches', () => {
+  it('is not written to once it was replaced, deleted or has lost its lock, and is again once it is back', async () => {
+    const disk = new MemoryDisk();
+    const journal = journalOn(disk, '/touched');
+    await journal.reserve(attemptOf({ id: 'one' }), []);
+    const port = disk.port();
+    const refused = { code: 'journal_unavailable' };
+    for (const [from, aside] of [
+      ['/touched', '/aside'],
+      ['/touched.lock', '/lock aside'],
+    ] as const) {
+      await port.rename(from, aside);
+      await expect(journal.put(attemptOf({ id: 'one', state: 'signed' }))).rejects.toMatchObject(refused);
+      await expect(journal.used(OWNER, [], NOW)).rejects.toMatchObject(refused);
+      disk.put(from, disk.files.get(aside)!);
+      await expect(journal.put(attemptOf({ id: 'one', state: 'signed' }))).rejects.toMatchObject(refused);
+      await port.rename(aside, from);
+      await journal.reserve(attemptOf(), []);
+    }
+    expect((await listOf(journal.attempts(OWNER))).map(({ state }) => state)).toEqual(['reserved', 'reserved', 'reserved']);
+    await journal.close();
+  });
+
+  it('and cuts short is damaged once it has to be read again', async () => {
+    const disk = new MemoryDisk();
+    let full = false;
+    const journal = journalOn(disk, '/cut', undefined, (call) => {
+      if (full && call === 'sync') throw failure('EIO');
+    });
+    await journal.reserve(attemptOf(), []);
+    full = true;
+    await expect(journal.reserve(attemptOf(), [])).rejects.toMatchObject({ code: 'journal_unavailable' });
+    full = false;
+    const file = await disk.port().open('/cut');
+    await file.truncate((await file.size()) - 1_000);
+    await expect(journal.reserve(attemptOf(), [])).rejects.toMatchObject({ code: 'journal_damaged' });
+    await journal.close();
+  });
+});
