@@ -1,7 +1,9 @@
 import { receiptOf, type ExactChangeError } from 'exact-change';
 import { expect } from 'vitest';
+import { entryV1, envelopeV1 } from '../../fixtures/malformed-402.js';
 import { landed, until } from '../../helpers/chain.js';
 import { failureOf } from '../../helpers/payer.js';
+import type { Seller } from '../../helpers/seller.js';
 import {
   afterSettling,
   decided,
@@ -513,6 +515,20 @@ row(worlds, '15', {
     expectRejected(await failureOf(world.buy(once, 'same', { base: same.url }), 'payment_rejected'));
     expect([payments(once), (await once.client.spent())[0]?.used]).toEqual([2, '0.02']);
 
+    // Sellers of version 1 say it in the body alone, and there a failed settlement looks like a refusal (x402.md 5.1).
+    for (const settles of [true, false]) {
+      const buyer = await world.buyer();
+      const seller = await sellerOfVersion1(world, settles);
+      const error = await failureOf(world.buy(buyer, `v1 ${String(settles)}`, { base: seller.url }), 'payment_rejected');
+      expectRejected(error);
+      expect(error.untrusted).toEqual({ reason: 'unexpected_settle_error' });
+      for (const _ of [1, 2]) {
+        if (settles) await expectSpent(world, buyer, 'v1 true', { base: seller.url }, payerSignatureOf(error));
+        else expectRejected(await failureOf(world.buy(buyer, 'v1 false', { base: seller.url }), 'payment_rejected'));
+      }
+      expect([seller.paid.length, payments(buyer)]).toEqual([settles ? 1 : 3, 1]);
+    }
+
     const words: readonly (readonly [name: string, word: Answer])[] = [
       ['bare', answer(402)],
       ['failed', refusal('transaction_failed')],
@@ -557,35 +573,44 @@ row(worlds, '15', {
   },
   duplicate: async (world) => {
     const init = (base: string) => ({ base });
-    for (const reason of ['settlement_pending', 'duplicate_settlement', 'exact_svm_duplicate_settlement']) {
-      const word = (real: Answer) => refusal(reason, reason === 'settlement_pending' ? wordOf(real)?.transaction : '');
+    const stolen = await strangersPayment(world);
+    const own = (real: Answer) => wordOf(real)?.transaction;
+    const cases: readonly (readonly [name: string, reason: string, transaction: (real: Answer) => string | undefined])[] = [
+      ['pending', 'settlement_pending', own],
+      ['pending, unnamed', 'settlement_pending', () => ''],
+      ['pending, forged', 'settlement_pending', () => stolen],
+      ['duplicate', 'duplicate_settlement', () => ''],
+      ['duplicate, prefixed', 'exact_svm_duplicate_settlement', () => ''],
+    ];
+    for (const [name, reason, transaction] of cases) {
+      const word = (real: Answer) => refusal(reason, transaction(real));
       // The merchant answers for ever that it has it already: the same bytes once more, and then what the chain shows.
       const buyer = await world.buyer();
       let real: Answer | undefined;
       const stubborn = await world.front(onPaid(async (exchange) => word((real ??= await exchange.pass()))));
-      const error = await failureOf(world.buy(buyer, reason, init(stubborn.url)), 'payment_rejected');
+      const error = await failureOf(world.buy(buyer, name, init(stubborn.url)), 'payment_rejected');
       expect(error).toMatchObject({ name: 'SettlementError', funds: 'spent', retry: 'never', untrusted: { reason } });
       await expectMoved(world, error, wordOf(real!)?.transaction ?? '');
       expectSameBytes(buyer, stubborn, 2);
-      await expectSpent(world, buyer, reason, init(stubborn.url), payerSignatureOf(error));
+      await expectSpent(world, buyer, name, init(stubborn.url), payerSignatureOf(error));
       expectSameBytes(buyer, stubborn, 2);
 
       // It has its answer ready when it is asked again.
       const lucky = await world.buyer();
       let kept: Answer | undefined;
       const ready = await world.front(onPaid(async (exchange) => kept ?? word((kept = await exchange.pass()))));
-      const response = await world.buy(lucky, `${reason} ready`, init(ready.url));
+      const response = await world.buy(lucky, `${name} ready`, init(ready.url));
       expect([response.status, (await decided(response)).state]).toEqual([200, 'settled']);
       expectSameBytes(lucky, ready, 2);
 
-      if (reason.startsWith('exact')) continue;
+      if (name.includes(',')) continue;
       // What may have effects of its own is not sent twice, unless the caller says that it may be.
       const post = { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' }, path: '/echo' };
       for (const repeatable of [false, true]) {
         const poster = await world.buyer();
         let posted: Answer | undefined;
         const front = await world.front(onPaid(async (exchange) => word((posted ??= await exchange.pass()))));
-        const call = world.buy(poster, `${reason} ${String(repeatable)}`, { ...post, base: front.url, repeatable });
+        const call = world.buy(poster, `${name} ${String(repeatable)}`, { ...post, base: front.url, repeatable });
         const refused = await failureOf(call, 'payment_rejected');
         expect(refused).toMatchObject({ funds: 'spent', retry: 'never' });
         await expectMoved(world, refused, wordOf(posted!)?.transaction ?? '');
@@ -618,4 +643,31 @@ row(worlds, '15', {
 async function unpaid({ sandbox }: World): Promise<Answer> {
   const response = await fetch(`${sandbox.apiUrl}/usdc`);
   return { status: response.status, headers: Object.fromEntries(response.headers), body: Buffer.from(await response.arrayBuffer()) };
+}
+
+/** Answers each request with terms in the body, and has what is paid settled or not. */
+function sellerOfVersion1(world: World, settles: boolean): Promise<Seller> {
+  const { merchant, feePayer, facilitatorUrl } = world.sandbox;
+  const entry = entryV1({ payTo: merchant, maxAmountRequired: '10000', extra: { feePayer } });
+  return world.seller((request, response) => {
+    const header = request.headers['x-payment'];
+    const ask = (error: string) =>
+      response.writeHead(402, { 'content-type': 'application/json' }).end(JSON.stringify(envelopeV1([entry], { error })));
+    if (typeof header !== 'string') return void ask('X-PAYMENT header is required');
+    const settled = settles ? settleVersion1(facilitatorUrl, header, entry) : Promise.resolve();
+    settled.then(
+      () => ask('unexpected_settle_error'),
+      () => request.socket.destroy(),
+    );
+  });
+}
+
+async function settleVersion1(facilitatorUrl: string, header: string, paymentRequirements: unknown): Promise<void> {
+  const paymentPayload: unknown = JSON.parse(Buffer.from(header, 'base64').toString());
+  const answered = await fetch(`${facilitatorUrl}/settle`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ x402Version: 1, paymentPayload, paymentRequirements }),
+  });
+  expect(await answered.json()).toMatchObject({ success: true });
 }
