@@ -22,14 +22,26 @@ row(worldsOfFile(), '3', {
     await bought(world.buy(other, 'b'));
   },
   timeout: async (world) => {
-    const journal = memoryJournal();
-    let deaf = true;
-    const reserve: typeof journal.reserve = (...args) => (deaf ? never : journal.reserve(...args));
-    const buyer = await world.buyer({ USDC: '1' }, { journal: { ...journal, reserve }, timeouts: { ...TIMEOUTS, journal: 300 } });
-    const error = await refused(buyer, world.buy(buyer, 'a'), 'journal_unavailable');
-    expect(error).toMatchObject({ retry: 'fresh', details: { step: 'reserve' } });
-    deaf = false;
-    await bought(world.buy(buyer, 'a'));
+    for (const step of ['similar', 'reserve', 'reserve, after it was written'] as const) {
+      const journal = memoryJournal();
+      let deaf = true;
+      const similar: typeof journal.similar = (...args) => (deaf && step === 'similar' ? never : journal.similar(...args));
+      const reserve: typeof journal.reserve = async (...args) => {
+        if (!deaf || step === 'similar') return journal.reserve(...args);
+        if (step !== 'reserve') await journal.reserve(...args);
+        return never;
+      };
+      // Enough for this purchase and the one that is made afterwards, if what was not bought counts no more.
+      const policy = { maxPerDay: '0.02' };
+      const buyer = await world.buyer(
+        { USDC: '1' },
+        { policy, journal: { ...journal, similar, reserve }, timeouts: { ...TIMEOUTS, journal: 300 } },
+      );
+      const error = await refused(buyer, world.buy(buyer, step.replace(/\W/g, '')), 'journal_unavailable');
+      expect(error).toMatchObject({ retry: 'fresh', details: { step: step.split(',')[0] } });
+      deaf = false;
+      await bought(world.buy(buyer, step.replace(/\W/g, '')));
+    }
   },
   malformed: async (world) => {
     const policy = { maxPerPayment: '0.02', maxPerDay: '0.03', maxAmount: { [world.sandbox.mints.BONK.address]: '1' } };

@@ -16,23 +16,37 @@ row(worldsOfFile(), '8', {
     // What the dead process signed is what lands; there is no other.
     const signed = await killed(world, 'b', { at: 'after writing swap' });
     const [attempt] = await attemptsOf(signed);
+    const signature = attempt?.swap?.signature ?? '';
+    // A call that sends it on and then fails has moved it, and says so.
+    const refuse = { address: signed.address, signMessage: () => Promise.reject(new Error('denied on the device')) };
+    const client = signed.again({ ...signed.options, signer: refuse });
+    const error = await failureOf(world.buy(signed, 'b', { client }), 'signing_failed');
+    expect(error).toMatchObject({ funds: 'swapped', moved: [{ kind: 'swap', signature }] });
     await bought(world.buy(signed, 'b'));
     expect(signedBy(signed)).toEqual(['payment']);
-    expect((await landed(world.sandbox.rpcUrl, attempt?.swap?.signature ?? '')).error).toBeNull();
+    expect((await landed(world.sandbox.rpcUrl, signature)).error).toBeNull();
   },
   '5xx': async (world) => {
     const { node } = world.sandbox.controls;
-    const journal = memoryJournal();
-    let full = true;
-    const put = (attempt: Attempt) => (full ? Promise.reject(new Error('ENOSPC')) : journal.put(attempt));
-    const buyer = await world.swapper({ journal: { ...journal, put } });
-    node.resetCalls();
-    const error = await failureOf(world.buy(buyer, 'a'), 'journal_unavailable');
-    expect(error).toMatchObject({ funds: 'untouched', moved: [], retry: 'fresh' });
-    // Signed, and never sent.
-    expect([signedBy(buyer), node.calls({ method: 'sendTransaction' })]).toEqual([['swap'], 0]);
-    full = false;
-    await bought(world.buy(buyer, 'a'));
+    for (const [purchase, writes] of [
+      ['a', false],
+      ['b', true],
+    ] as const) {
+      const journal = memoryJournal();
+      let full = true;
+      const put: typeof journal.put = async (attempt) => {
+        if (writes || !full) await journal.put(attempt);
+        if (full) throw new Error('ENOSPC');
+      };
+      const buyer = await world.swapper({ journal: { ...journal, put } });
+      node.resetCalls();
+      const error = await failureOf(world.buy(buyer, purchase), 'journal_unavailable');
+      expect(error).toMatchObject({ funds: 'untouched', moved: [], retry: 'fresh' });
+      // Signed, and never sent.
+      expect([signedBy(buyer), node.calls({ method: 'sendTransaction' })]).toEqual([['swap'], 0]);
+      full = false;
+      await bought(world.buy(buyer, purchase));
+    }
   },
   malformed: async (world) => {
     const { node } = world.sandbox.controls;
