@@ -117,18 +117,14 @@ function program(): Promise<Uint8Array> {
 
 async function bundle(): Promise<Uint8Array> {
   const { outputFiles } = await build({
-    entryPoints: [source('./buyer.child.ts')],
+    entryPoints: [fileURLToPath(new URL('./buyer.child.ts', import.meta.url))],
     bundle: true,
     write: false,
     platform: 'node',
     format: 'cjs',
     logLevel: 'error',
     // The package's own name, as tests have it: its source.
-    alias: { 'exact-change': source('../../../src/index.ts') },
+    alias: { 'exact-change': fileURLToPath(new URL('../../../src/index.ts', import.meta.url)) },
   });
   return outputFiles[0]!.contents;
-}
-
-function source(path: string): string {
-  return fileURLToPath(new URL(path, import.meta.url));
 }

@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { until } from '../../helpers/chain.js';
 import { receiptOf } from 'exact-change';
 import { killed } from './killed.js';
 import { row } from './row.js';
@@ -21,7 +22,7 @@ row(worldsOfFile(), '1', {
     const stop = new AbortController();
     const call = world.buy(buyer, 'a', { base: front.url, signal: stop.signal });
     const reason = new DOMException('late', 'TimeoutError');
-    while (front.exchanges.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    await until('the request is there', () => front.exchanges[0]);
     stop.abort(reason);
     await expect(call).rejects.toBe(reason);
     untouched(buyer);
