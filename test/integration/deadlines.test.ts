@@ -295,6 +295,15 @@ describe('a seller that never answers', () => {
     expect(kinds(one)).toEqual(['payment']);
   });
 
+  it('the paid request, where its fetch does not listen to signals: the same', async () => {
+    const hangs: typeof fetch = (input, init) =>
+      new Headers(init?.headers).has('payment-signature') ? new Promise(() => undefined) : fetch(input, init);
+    const one = await payer(HOLDER, { fetch: hangs, ...only('payment') });
+    const error = await failureOf(one.client.fetch(usdc()), 'payment_uncertain');
+    expect(error.funds).toBe('uncertain');
+    expect(kinds(one)).toEqual(['payment']);
+  });
+
   it.each(['fetch', 'plan', 'pay', 'parse'] as const)(
     'the body of a 402: %s ends by timeouts.terms, and nothing is signed',
     async (name) => {
