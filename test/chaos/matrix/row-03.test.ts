@@ -17,9 +17,10 @@ row(worldsOfFile(), '3', {
     expect(await buyer.client.resume()).toEqual([]);
     expect(await attemptsOf(buyer)).toEqual([]);
     await bought(world.buy(buyer, 'a'));
-    // The same without asking for it.
-    const other = await killed(world, 'b', { funds: { USDC: '1' }, options, at: 'after reserve' });
-    await bought(world.buy(other, 'b'));
+    // The same without asking for it, and under its key.
+    const init = { idempotencyKey: 'order 2' };
+    const other = await killed(world, 'b', { funds: { USDC: '1' }, options, init, at: 'after reserve' });
+    await bought(world.buy(other, 'b', init));
   },
   timeout: async (world) => {
     for (const step of ['similar', 'reserve', 'reserve, after it was written'] as const) {

@@ -4,6 +4,7 @@ import { failureOf } from '../../helpers/payer.js';
 import { answer, type Exchange } from './front.js';
 import { killed } from './killed.js';
 import { row } from './row.js';
+import { together } from './together.js';
 import { bought, signedBy } from './told.js';
 import { attemptsOf, worldsOfFile, type Buyer, type World } from './world.js';
 
@@ -134,5 +135,21 @@ row(worldsOfFile(), '9', {
     const buyer = await world.swapper({ rpcUrl: node.url });
     await bought(world.buy(buyer, 'a'));
     expect(signedBy(buyer)).toEqual(['swap', 'payment']);
+
+    // The caller whose swap it is gives up while it is sent: who waits for it uses what it brings.
+    const stop = new AbortController();
+    const reason = new Error('not wanted any more');
+    const slow = await sending(world, 1, async (exchange) => {
+      stop.abort(reason);
+      return exchange.pass();
+    });
+    const patient = await world.swapper({ rpcUrl: slow.url });
+    world.untold = true;
+    const front = await together(world, 2);
+    const left = world.buy(patient, 'left', { base: front.url, signal: stop.signal });
+    const kept = world.buy(patient, 'kept', { base: front.url });
+    await expect(left).rejects.toBe(reason);
+    await bought(kept);
+    expect(signedBy(patient)).toEqual(['swap', 'payment']);
   },
 });
