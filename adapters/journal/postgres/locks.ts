@@ -43,11 +43,11 @@ export function sharedLocks(session: Session, channel: string, keyOf: (name: str
       if (locked) count(key, 1);
       return locked;
     });
-  const unlock = async (key: string): Promise<void> => {
-    count(key, -1);
-    // Where this fails the connection goes, and the lock with it.
-    const text = 'select pg_advisory_unlock($1::bigint)::text, pg_notify($2, $3)::text';
-    await session.run('unlock', (query) => query(text, [key, channel, key])).catch(() => undefined);
+  const unlock = async (keys: readonly string[]): Promise<void> => {
+    for (const key of keys) count(key, -1);
+    const text = `select pg_advisory_unlock(key)::text, pg_notify($2, key::text)::text from unnest($1::bigint[]) as held (key)`;
+    // Where this fails the connection goes, and the locks with it.
+    await session.run('unlock', (query) => query(text, [keys, channel])).catch(() => undefined);
   };
 
   const take = async (key: string, signals: readonly (AbortSignal | undefined)[]): Promise<void> => {
@@ -57,7 +57,7 @@ export function sharedLocks(session: Session, channel: string, keyOf: (name: str
       try {
         const asking = tryLock(key);
         const locked = await signals.reduce<Promise<boolean>>(untilAborted, asking).catch((reason: unknown) => {
-          void asking.then((late) => (late ? unlock(key) : undefined)).catch(() => undefined);
+          void asking.then((late) => (late ? unlock([key]) : undefined)).catch(() => undefined);
           throw reason;
         });
         if (locked) return;
@@ -84,7 +84,7 @@ export function sharedLocks(session: Session, channel: string, keyOf: (name: str
             }
             return await work();
           } finally {
-            for (const key of taken.reverse()) await unlock(key);
+            if (taken.length > 0) await unlock(taken);
           }
         },
         signals,

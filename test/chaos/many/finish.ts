@@ -1,0 +1,13 @@
+import { SOLANA_MAINNET, type Client, type Journal } from 'exact-change';
+import { until } from '../../helpers/chain.js';
+
+/** Lets the chain decide every payment in a journal, as far as it can be. */
+export async function decideAll(client: Client, journal: Journal): Promise<void> {
+  const owner = { wallet: client.address, network: SOLANA_MAINNET };
+  const open = async () => {
+    await client.resume();
+    for await (const _ of journal.attempts(owner, { state: 'signed' })) return undefined;
+    return true;
+  };
+  await until('the chain decides every payment', open, 60_000);
+}

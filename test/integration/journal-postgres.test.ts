@@ -1,0 +1,302 @@
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { isExactChangeError, type ExactChangeError } from 'exact-change';
+import { postgresJournal, type PostgresJournalOptions } from 'exact-change/journal/postgres';
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { attemptOf, dayCap, idsOf, listOf, NOW } from '../helpers/attempts.js';
+import { until } from '../helpers/chain.js';
+import { failureOf } from '../helpers/payer.js';
+import { startPostgres, withClient, type Postgres } from '../helpers/postgres.js';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const owner = { wallet: 'wallet', network: 'network' };
+
+let postgres: Postgres;
+let address: string;
+
+beforeAll(async () => {
+  postgres = await startPostgres();
+});
+afterAll(() => postgres.stop());
+const useFreshDatabase = () =>
+  beforeEach(async () => {
+    address = await postgres.createDatabase();
+  });
+
+function ask(text: string, values?: unknown[]): Promise<Record<string, unknown>[]> {
+  return withClient(address, async (client) => (await client.query<Record<string, unknown>>(text, values)).rows);
+}
+
+describe('options', () => {
+  const connectionString = 'postgres://user:a-secret-word@localhost/payments';
+  const pool = new pg.Pool();
+
+  it.each<[string, string, unknown]>([
+    ['no place', 'connectionString', {}],
+    ['two places', 'connectionString', { connectionString, pool }],
+    ['an address of something else', 'connectionString', { connectionString: 'https://user:a-secret-word@localhost/' }],
+    ['an empty address', 'connectionString', { connectionString: '' }],
+    ['an address that is no text', 'connectionString', { connectionString: 5 }],
+    ['no time', 'timeoutMs', { connectionString, timeoutMs: 0 }],
+    ['endless time', 'timeoutMs', { connectionString, timeoutMs: Infinity }],
+    ['time as text', 'timeoutMs', { connectionString, timeoutMs: '1; drop table attempts' }],
+    ['an empty schema', 'schema', { connectionString, schema: '' }],
+    ['a schema that ends its quotes', 'schema', { connectionString, schema: 'a"; drop table attempts; --' }],
+    ['a schema in capitals', 'schema', { connectionString, schema: 'Payments' }],
+    ['a schema of the database itself', 'schema', { connectionString, schema: 'pg_catalog' }],
+    ['a schema whose name would be cut', 'schema', { connectionString, schema: 'a'.repeat(64) }],
+    ['a schema that is no text', 'schema', { connectionString, schema: ['payments'] }],
+  ])('are refused at once, and without the address: %s', (_, option, options) => {
+    // Callers in plain JavaScript may give anything.
+    const error = errorOf(() => postgresJournal(options as PostgresJournalOptions));
+    expect(error).toMatchObject({ code: 'invalid_option', details: { option } });
+    expect(error.message).not.toContain('a-secret-word');
+  });
+
+  it('open nothing before the first call', async () => {
+    let connections = 0;
+    const silent = {
+      connect: () => Promise.reject(new Error(`${(connections += 1)}`)),
+      on: () => undefined,
+      removeListener: () => undefined,
+    };
+    const journal = postgresJournal({ pool: silent });
+    journal.coordination(owner);
+    await journal.close();
+    expect(connections).toBe(0);
+  });
+});
+
+function errorOf(work: () => unknown): ExactChangeError {
+  try {
+    work();
+  } catch (error) {
+    if (isExactChangeError(error)) return error;
+    throw error;
+  }
+  throw new Error('Nothing was thrown.');
+}
+
+describe('tables', () => {
+  useFreshDatabase();
+
+  it('of one schema know nothing of those of another', async () => {
+    const [one, two] = ['one', 'two'].map((schema) => postgresJournal({ connectionString: address, schema }));
+    const attempt = attemptOf({ idempotencyKey: 'key' });
+    await one!.reserve(attempt, []);
+    expect(await listOf(two!.attempts(owner))).toEqual([]);
+    expect(await two!.reserve(attemptOf({ idempotencyKey: 'key' }), [dayCap(10_000n)])).toBeUndefined();
+    await one!.coordination(owner).claims.take(attempt.id);
+    expect(await two!.coordination(owner).claims.live([attempt.id])).toEqual(new Set());
+    await one!.coordination(owner).locks.hold(['swap'], () => two!.coordination(owner).locks.hold(['swap'], async () => undefined));
+    await Promise.all([one!.close(), two!.close()]);
+  });
+
+  it('of a newer version are left alone', async () => {
+    const first = postgresJournal({ connectionString: address });
+    await first.reserve(attemptOf(), []);
+    await first.close();
+    await ask('update exact_change.version set version = 2');
+    const journal = postgresJournal({ connectionString: address });
+    const error = await failureOf(journal.reserve(attemptOf(), []), 'invalid_option');
+    expect(error.message).toContain('version 2');
+    await failureOf(
+      journal.coordination(owner).locks.hold(['swap'], async () => undefined),
+      'invalid_option',
+    );
+    await journal.close();
+    expect(await ask('select count(*)::int as n from exact_change.attempts')).toEqual([{ n: 1 }]);
+  });
+
+  it('serve a user who may not make any', async () => {
+    const maker = postgresJournal({ connectionString: address });
+    await maker.reserve(attemptOf(), []);
+    await maker.close();
+    const name = `user_${new URL(address).pathname.slice(1)}`;
+    await ask(`create role ${name} login password 'plain'`);
+    await ask(`grant usage on schema exact_change to ${name}`);
+    await ask(`grant select, insert, update, delete on all tables in schema exact_change to ${name}`);
+    const url = Object.assign(new URL(address), { username: name, password: 'plain' });
+    const journal = postgresJournal({ connectionString: url.href });
+    const { ledger, locks, claims, next } = journal.coordination(owner);
+    expect(await journal.reserve(attemptOf(), [dayCap(20_000n)])).toBeUndefined();
+    await ledger.see('account', { amount: 5n, at: 0 });
+    await claims.take('one');
+    expect([await locks.hold(['swap'], () => next('name')), await ledger.available('account', 0)]).toEqual([0, 5n]);
+    await journal.close();
+  });
+
+  it('are not trusted where a statement would see less than what was committed before it', async () => {
+    const maker = postgresJournal({ connectionString: address });
+    await maker.used(owner, [], NOW);
+    await maker.close();
+    await ask(`alter database ${new URL(address).pathname.slice(1)} set default_transaction_isolation = 'repeatable read'`);
+    const journal = postgresJournal({ connectionString: address });
+    const error = await failureOf(journal.reserve(attemptOf(), []), 'journal_unavailable');
+    expect(String(error.cause)).toContain('read committed');
+    await journal.close();
+  });
+
+  it('add up to the same whatever is changed in them by hand', async () => {
+    const journal = postgresJournal({ connectionString: address });
+    const attempts = Array.from({ length: 6 }, (_, index) => attemptOf({ at: NOW - index * 1_800_000, microUsd: String(index + 1) }));
+    for (const attempt of attempts) await journal.reserve(attempt, []);
+    await ask('delete from exact_change.attempts where micro_usd = 2');
+    await ask('update exact_change.attempts set micro_usd = 30 where micro_usd = 3');
+    await ask(`update exact_change.attempts set counts = false where micro_usd = 4`);
+    const caps = [dayCap(0n), dayCap(0n, { windowMs: 3_600_000 }), dayCap(0n, { unit: 'payments' })];
+    expect(await journal.used(owner, caps, NOW)).toEqual([42n, 1n, 4n]);
+    await journal.close();
+  });
+
+  it('forget the names of a day ago when a new one is counted under', async () => {
+    const journal = postgresJournal({ connectionString: address });
+    const { next } = journal.coordination(owner);
+    expect([await next('old'), await next('old'), await next('young')]).toEqual([0, 1, 0]);
+    await ask(`update exact_change.counters set used_at = now() - interval '25 hours' where name = 'old'`);
+    expect(await next('newest')).toBe(0);
+    expect(await ask('select name from exact_change.counters order by name')).toEqual([{ name: 'newest' }, { name: 'young' }]);
+    await journal.close();
+  });
+
+  it('find what is asked for by index, however many attempts there are', async () => {
+    const journal = postgresJournal({ connectionString: address });
+    await journal.used(owner, [], NOW);
+    await ask(
+      `insert into exact_change.attempts (id, wallet, network, state, counts, at, host, bare_host, pay_to, mint, amount, micro_usd, request, record)
+       select n, 'wallet', 'network', 'settled', true, $1::float8 - n * 4320, 'a', 'a', 'b', 'c', 1, 1, n, '{}' from generate_series(1, 20000) n`,
+      [NOW],
+    );
+    await ask('vacuum analyze exact_change.attempts');
+    const scans = async () => {
+      const text = `select idx_scan::int as found, seq_tup_read::int as read from pg_stat_user_tables where schemaname = 'exact_change' and relname = 'attempts'`;
+      return (await ask(text))[0] as { found: number; read: number };
+    };
+    const before = await scans();
+    const attempt = attemptOf({ idempotencyKey: 'key' });
+    await journal.reserve(attempt, [dayCap(10n ** 9n)]);
+    await journal.put({ ...attempt, state: 'signed' });
+    expect(await journal.similar(owner, 'fingerprint', undefined)).toHaveLength(1);
+    expect(await journal.similar(owner, '', 'key')).toHaveLength(1);
+    expect(await idsOf(journal.attempts(owner, { state: 'signed' }))).toEqual([attempt.id]);
+    // Sessions hand in their counts when they end.
+    await journal.close();
+    const after = await until('the counts are there', async () => {
+      const counts = await scans();
+      return counts.found >= before.found + 5 ? counts : undefined;
+    });
+    expect(after.read).toBe(before.read);
+  });
+});
+
+describe('what is stored', () => {
+  useFreshDatabase();
+
+  it('may be any text where the database takes not all', async () => {
+    const journal = postgresJournal({ connectionString: address });
+    const odd = ['\0', '\ud800', '\udc00', 'x'.repeat(10_000), "'; drop table exact_change.attempts; --"];
+    const attempts = odd.map((text) => attemptOf({ idempotencyKey: text, fingerprint: text, url: `https://api.test/${text}` }));
+    for (const attempt of attempts) expect(await journal.reserve(attempt, [])).toBeUndefined();
+    expect(await listOf(journal.attempts(owner))).toEqual(attempts);
+    for (const [index, text] of odd.entries()) {
+      expect(await journal.similar(owner, text, undefined)).toEqual([attempts[index]]);
+      expect(await journal.similar(owner, '', text)).toEqual([attempts[index]]);
+      expect(await journal.reserve(attemptOf({ idempotencyKey: text }), [])).toEqual({ taken: attempts[index] });
+    }
+    const { claims } = journal.coordination(owner);
+    for (const text of odd) await claims.take(text);
+    expect(await claims.live(odd)).toEqual(new Set(odd));
+    await journal.close();
+  });
+});
+
+describe('connections', () => {
+  useFreshDatabase();
+
+  const connectionsOf = () =>
+    ask('select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() order by pid');
+
+  it('are as many for a hundred locks and claims as for one, and none after close()', async () => {
+    const journal = postgresJournal({ connectionString: address });
+    const { locks, claims } = journal.coordination(owner);
+    const one = async () => {
+      await locks.hold(['a', 'b'], () => claims.take('one'));
+      await claims.drop('one');
+    };
+    await one();
+    const before = await connectionsOf();
+    for (let round = 0; round < 100; round += 1) await one();
+    expect(await connectionsOf()).toEqual(before);
+    expect(before.length).toBeLessThanOrEqual(2);
+    await journal.close();
+    await journal.close();
+    expect(await ask('select id from exact_change.claims')).toEqual([]);
+  });
+
+  it('may be those of a pool of the caller, which stays open', async () => {
+    const pool = new pg.Pool({ connectionString: address, max: 2 });
+    // As some callers have them.
+    const journal = postgresJournal({ pool, timeoutMs: 5_000 });
+    const { locks, claims, ledger } = journal.coordination(owner);
+    const attempts = Array.from({ length: 20 }, () => attemptOf());
+    await claims.take('one');
+    await locks.hold(['swap'], () => Promise.all(attempts.map((attempt) => journal.reserve(attempt, [dayCap(150_000n)]))));
+    await ledger.see('account', { amount: 1n, at: 0 });
+    expect(await journal.used(owner, [dayCap(0n)], NOW)).toEqual([150_000n]);
+    // Nobody else listens to this pool.
+    await ask('select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()');
+    await journal.used(owner, [], NOW).catch(() => undefined);
+    expect(await claims.live(['none'])).toEqual(new Set());
+    await journal.close();
+    expect(pool.listenerCount('error')).toBe(0);
+    expect((await pool.query<{ n: number }>('select 1 as n')).rows).toEqual([{ n: 1 }]);
+    await pool.end();
+  });
+
+  it('are gone for calls after close()', async () => {
+    const journal = postgresJournal({ connectionString: address });
+    const attempt = attemptOf();
+    await journal.reserve(attempt, []);
+    const late = journal.put({ ...attempt, state: 'signed' });
+    await journal.close();
+    await late;
+    const { claims, locks } = journal.coordination(owner);
+    const calls = [
+      journal.used(owner, [], NOW),
+      listOf(journal.attempts(owner)),
+      claims.take('one'),
+      locks.hold(['a'], async () => 'held'),
+    ];
+    for (const call of calls) expect((await failureOf(call, 'journal_unavailable')).message).toContain('closed');
+  });
+});
+
+describe('without the package pg', () => {
+  it('a call says what to install', () => {
+    const hook = `export const resolve = (name, context, next) => {
+      if (name === 'pg') throw Object.assign(new Error('not there'), { code: 'ERR_MODULE_NOT_FOUND' });
+      return next(name, context);
+    };`;
+    const script = `
+      import { register } from 'node:module';
+      register('data:text/javascript,' + encodeURIComponent(${JSON.stringify(hook)}));
+      const { postgresJournal } = await import('./adapters/journal/postgres.ts');
+      const journal = postgresJournal({ connectionString: 'postgres://localhost/payments' });
+      try { await journal.release('one'); } catch ({ name, code, message, details }) { console.log(JSON.stringify({ name, code, message, details })); }
+      await journal.close();`;
+    const { stdout, stderr } = spawnSync(process.execPath, ['--import', 'tsx', '--input-type=module', '--eval', script], {
+      cwd: ROOT,
+      encoding: 'utf8',
+    });
+    expect({ told: JSON.parse(stdout || 'null') as unknown, stderr }).toMatchObject({
+      told: {
+        name: 'ConfigError',
+        code: 'missing_dependency',
+        message: expect.stringContaining('npm install pg'),
+        details: { packages: ['pg'] },
+      },
+      stderr: '',
+    });
+  });
+});

@@ -1,0 +1,241 @@
+import { SOLANA_DEVNET, type ClientOptions, type ListOptions } from 'exact-change';
+import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { envelopeV1, envelopeV2 } from '../fixtures/malformed-402.js';
+import { closePayers, payerOn, type Payer } from '../helpers/payer.js';
+import { answerTerms, isPaid, startSeller, type Seller, type SellerHandler } from '../helpers/seller.js';
+import { answer, offerOf, offerV1Of } from '../helpers/settling.js';
+import { refusal } from '../helpers/untouched.js';
+
+let sandbox: Sandbox;
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ confirmationMs: 20 });
+});
+afterEach(closePayers);
+afterAll(() => sandbox.close());
+
+type Lists = Readonly<Partial<Record<'allow' | 'deny', ListOptions>>>;
+const payerWith = (policy: Lists, options: ClientOptions = {}) => payerOn(sandbox, { USDC: '1', USDT: '1' }, { policy, ...options });
+
+async function selling(handler: SellerHandler): Promise<Seller> {
+  const seller = await startSeller(handler);
+  onTestFinished(() => seller.close());
+  return seller;
+}
+
+/** Asks for any of some offers, and thanks for what it is paid. */
+const asking =
+  (offers: () => readonly unknown[]): SellerHandler =>
+  (request, response) => {
+    if (isPaid(request)) return answer(response, 200, { ok: true });
+    answerTerms(response, envelopeV2(offers()));
+  };
+const inUsdc = (change = {}) => offerOf(sandbox, change);
+const inUsdt = (change = {}) => offerOf(sandbox, { asset: sandbox.mints.USDT.address, ...change });
+
+/** A world in which every name but the sandbox's own is this seller: what a resolver does elsewhere. */
+const everywhere =
+  (seller: Seller): typeof fetch =>
+  async (input, init) => {
+    const { origin, pathname } = new URL(input instanceof Request ? input.url : input);
+    if ([sandbox.rpcUrl, sandbox.jupiterUrl].includes(origin)) return fetch(input, init);
+    const response = await fetch(seller.url + pathname, init);
+    const { status, headers } = response;
+    return new Response(await response.arrayBuffer(), { status, headers });
+  };
+
+async function refused(policy: Lists, url: string, details: { list: string; value: string }, options: ClientOptions = {}): Promise<Payer> {
+  const payer = await payerWith(policy, options);
+  const error = await refusal(sandbox, payer, 'not_allowed', () => payer.client.fetch(url));
+  expect(error).toMatchObject({ name: 'PolicyError', retry: 'never', details });
+  expect(payer.signed).toEqual([]);
+  return payer;
+}
+
+describe('a host', () => {
+  const host = () => new URL(sandbox.apiUrl).host;
+
+  it('that is denied is not paid, and is named with the list', async () => {
+    await refused({ deny: { hosts: ['127.0.0.1'] } }, `${sandbox.apiUrl}/usdc`, { list: 'deny.hosts', value: host() });
+    await refused({ deny: { hosts: [host()] } }, `${sandbox.apiUrl}/usdc`, { list: 'deny.hosts', value: host() });
+  });
+
+  it('that is not among the allowed is not paid', async () => {
+    await refused({ allow: { hosts: ['api.example.com'] } }, `${sandbox.apiUrl}/usdc`, { list: 'allow.hosts', value: host() });
+    await refused({ allow: { hosts: [] } }, `${sandbox.apiUrl}/usdc`, { list: 'allow.hosts', value: host() });
+  });
+
+  it('that is allowed is paid, and one that is denied too is not', async () => {
+    const payer = await payerWith({ allow: { hosts: ['127.0.0.1'] } });
+    expect((await payer.client.fetch(`${sandbox.apiUrl}/usdc`)).status).toBe(200);
+    const both = { allow: { hosts: ['127.0.0.1'] }, deny: { hosts: [host()] } };
+    await refused(both, `${sandbox.apiUrl}/usdc`, { list: 'deny.hosts', value: host() });
+  });
+
+  it('that is denied is served what is free', async () => {
+    const payer = await payerWith({ deny: { hosts: ['127.0.0.1'] } });
+    expect((await payer.client.fetch(`${sandbox.apiUrl}/free`)).status).toBe(200);
+  });
+
+  it.each([
+    ['EXAMPLE.com', 'https://example.COM/'],
+    ['example.com', 'https://example.com./'],
+    ['example.com.', 'https://example.com/'],
+    ['example.com', 'https://example.com:8443/'],
+    ['example.com:8443', 'https://example.com.:8443/'],
+    ['bücher.example', 'https://xn--bcher-kva.example/'],
+    ['xn--bcher-kva.example', 'https://BÜCHER.example./'],
+    ['*.example.com', 'https://a.B.example.com:1/'],
+    ['[::1]', 'http://[0:0:0:0:0:0:0:1]:80/'],
+  ])('denied as %s is not paid as %s', async (entry, url) => {
+    const seller = await selling(asking(() => [inUsdc()]));
+    await refused(
+      { deny: { hosts: [entry] } },
+      url,
+      { list: 'deny.hosts', value: expect.any(String) as string },
+      { fetch: everywhere(seller) },
+    );
+    expect(seller.paid).toEqual([]);
+    const payer = await payerWith({ allow: { hosts: [entry] } }, { fetch: everywhere(seller) });
+    expect((await payer.client.fetch(url)).status).toBe(200);
+  });
+
+  it.each([
+    ['example.com', 'https://example.com.evil.test/'],
+    ['example.com', 'https://sub.example.com/'],
+    ['example.com', 'https://exаmple.com/'],
+    ['example.com', 'https://example.com@evil.test/'],
+    ['*.example.com', 'https://example.com/'],
+    ['example.com:8443', 'https://example.com/'],
+  ])('allowed as %s does not allow %s', async (entry, url) => {
+    const seller = await selling(asking(() => [inUsdc()]));
+    const { username, password, href } = new URL(url);
+    // fetch takes no name or password in an address.
+    const plain = username === '' && password === '' ? href : href.replace(`${username}@`, '');
+    await refused({ allow: { hosts: [entry] } }, plain, { list: 'allow.hosts', value: new URL(plain).host }, { fetch: everywhere(seller) });
+    expect(seller.paid).toEqual([]);
+  });
+
+  it('that a redirect leads to is the one that is judged', async () => {
+    const far = await selling(asking(() => [inUsdc()]));
+    const near = await selling((_, response) => response.writeHead(302, { location: `${far.url}/there` }).end());
+    const farHost = `127.0.0.1:${far.port}`;
+    const nearHost = `127.0.0.1:${near.port}`;
+    await refused({ deny: { hosts: [farHost] } }, near.url, { list: 'deny.hosts', value: farHost });
+    await refused({ allow: { hosts: [nearHost] } }, near.url, { list: 'allow.hosts', value: farHost });
+    expect(far.paid).toEqual([]);
+    const payer = await payerWith({ allow: { hosts: [farHost] } });
+    expect((await payer.client.fetch(near.url)).status).toBe(200);
+  });
+
+  it('that is refused is asked no price for', async () => {
+    const payer = await payerWith({ deny: { hosts: ['127.0.0.1'] } }, { autoSwap: true });
+    const { aggregator } = sandbox.controls;
+    const before = aggregator.calls();
+    await refusal(sandbox, payer, 'not_allowed', () => payer.client.fetch(`${sandbox.apiUrl}/bonk`));
+    expect(aggregator.calls()).toBe(before);
+  });
+
+  it('counts for client.pay by the address that it is given, and for client.plan', async () => {
+    const payer = await payerWith({ deny: { hosts: ['api.example.com'] } });
+    const unpaid = await fetch(`${sandbox.apiUrl}/usdc`);
+    await refusal(sandbox, payer, 'not_allowed', () => payer.client.pay(unpaid, { url: 'https://API.example.com./x' }));
+    const other = await payerWith({ deny: { hosts: ['127.0.0.1'] } });
+    await refusal(sandbox, other, 'not_allowed', () => other.client.plan(`${sandbox.apiUrl}/usdc`));
+  });
+});
+
+describe('an offer', () => {
+  const cases: readonly (readonly [name: string, policy: () => Lists, details: () => { list: string; value: string }])[] = [
+    [
+      'to a payee that is denied',
+      () => ({ deny: { payees: [sandbox.merchant] } }),
+      () => ({ list: 'deny.payees', value: sandbox.merchant }),
+    ],
+    [
+      'to a payee that is not allowed',
+      () => ({ allow: { payees: [sandbox.feePayer] } }),
+      () => ({ list: 'allow.payees', value: sandbox.merchant }),
+    ],
+    [
+      'in a mint that is denied by name',
+      () => ({ deny: { mints: ['USDC'] } }),
+      () => ({ list: 'deny.mints', value: sandbox.mints.USDC.address }),
+    ],
+    [
+      'in a mint that is denied by address',
+      () => ({ deny: { mints: [sandbox.mints.USDC.address] } }),
+      () => ({ list: 'deny.mints', value: sandbox.mints.USDC.address }),
+    ],
+    [
+      'in a mint that is not allowed',
+      () => ({ allow: { mints: ['USDT', 'SOL'] } }),
+      () => ({ list: 'allow.mints', value: sandbox.mints.USDC.address }),
+    ],
+    ['by a scheme that is denied in capitals', () => ({ deny: { schemes: ['EXACT'] } }), () => ({ list: 'deny.schemes', value: 'exact' })],
+    ['by a scheme that is not allowed', () => ({ allow: { schemes: ['upto'] } }), () => ({ list: 'allow.schemes', value: 'exact' })],
+    [
+      'on a network that is denied',
+      () => ({ deny: { networks: ['solana'] } }),
+      () => ({ list: 'deny.networks', value: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp' }),
+    ],
+    [
+      'on a network that is not allowed',
+      () => ({ allow: { networks: [SOLANA_DEVNET] } }),
+      () => ({ list: 'allow.networks', value: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp' }),
+    ],
+  ];
+
+  it.each(cases)('%s is not paid', async (_, policy, details) => {
+    const seller = await selling(asking(() => [inUsdc()]));
+    await refused(policy(), seller.url, details());
+    expect(seller.paid).toEqual([]);
+  });
+
+  it.each(cases)('%s is not paid in version 1 either', async (_, policy, details) => {
+    const seller = await selling((_request, response) => answer(response, 402, envelopeV1([offerV1Of(sandbox)])));
+    await refused(policy(), seller.url, details());
+    expect(seller.paid).toEqual([]);
+  });
+
+  it.each([
+    ['a denied mint', { deny: { mints: ['USDC'] } }],
+    ['a mint that is not allowed', { allow: { mints: ['USDT'] } }],
+  ] as const)('in %s is skipped, and the one that is allowed is paid', async (_, policy) => {
+    const seller = await selling(asking(() => [inUsdc({ amount: '1000' }), inUsdt({ amount: '20000' })]));
+    const payer = await payerWith(policy);
+    const plan = await payer.client.plan(seller.url);
+    expect(plan.payment?.mint).toBe(sandbox.mints.USDT.address);
+    expect(plan.refused).toMatchObject([{ index: 0, code: 'not_allowed' }]);
+    expect((await payer.client.fetch(seller.url)).status).toBe(200);
+    expect(payer.signed).toMatchObject([{ kind: 'payment', mint: sandbox.mints.USDT.address, amount: '20000' }]);
+  });
+
+  it('to a denied payee is skipped for the same token to another', async () => {
+    const seller = await selling(asking(() => [inUsdc({ payTo: sandbox.feePayer, amount: '1' }), inUsdc()]));
+    const payer = await payerWith({ deny: { payees: [sandbox.feePayer] } });
+    expect((await payer.client.fetch(seller.url)).status).toBe(200);
+    expect(payer.signed).toMatchObject([{ payTo: sandbox.merchant, amount: '10000' }]);
+  });
+
+  it('none of which is allowed gives the reason of each', async () => {
+    const seller = await selling(asking(() => [inUsdc(), inUsdt()]));
+    const payer = await payerWith({ deny: { payees: [sandbox.merchant] } });
+    const error = await refusal(sandbox, payer, 'no_payable_offer', () => payer.client.fetch(seller.url));
+    expect(error.details.offers.map(({ index, code }) => [index, code])).toEqual([
+      [0, 'not_allowed'],
+      [1, 'not_allowed'],
+    ]);
+    expect(error.cause).toMatchObject({ code: 'not_allowed', details: { list: 'deny.payees', value: sandbox.merchant } });
+  });
+
+  it('in a denied token may still be swapped from: lists are about what is paid', async () => {
+    const payer = await payerOn(
+      sandbox,
+      { SOL: '0.5', USDT: '5' },
+      { autoSwap: true, swapFrom: ['USDT'], policy: { deny: { mints: ['USDT'] } } },
+    );
+    expect((await payer.client.fetch(`${sandbox.apiUrl}/usdc`)).status).toBe(200);
+  });
+});

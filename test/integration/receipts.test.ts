@@ -1,0 +1,97 @@
+import { memoryJournal, type Receipt, type ReceiptFilter } from 'exact-change';
+import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTaker } from '../helpers/bounds.js';
+import { listOf } from '../helpers/attempts.js';
+import { until } from '../helpers/chain.js';
+import { closePayers, payerOn, type Payer } from '../helpers/payer.js';
+import type { Seller } from '../helpers/seller.js';
+
+let sandbox: Sandbox;
+let taker: Seller;
+let payer: Payer;
+let all: Receipt[];
+
+/** Two that settle, in two tokens; one whose seller settles nothing, as expired; one that is still open. */
+beforeAll(async () => {
+  sandbox = await createSandbox({ confirmationMs: 20 });
+  taker = await startTaker(sandbox, [['USDC', '30000']]);
+  payer = await payerOn(sandbox, { USDC: '1', USDT: '1' }, { journal: memoryJournal() });
+  const states = async (...wanted: Receipt['state'][]) =>
+    until(`receipts are ${wanted.join(', ')}`, async () => {
+      const found = await listOf(payer.client.receipts());
+      return found.map(({ state }) => state).join() === wanted.join() ? found : undefined;
+    });
+  await payer.client.fetch(`${sandbox.apiUrl}/usdc`);
+  await payer.client.fetch(`${sandbox.apiUrl}/usdt`, { method: 'POST' });
+  await states('settled', 'settled');
+  await payer.client.fetch(taker.url);
+  sandbox.controls.node.warp();
+  await states('settled', 'settled', 'unsettled');
+  const fresh = payer.again();
+  await fresh.fetch(`${taker.url}/again`);
+  all = await states('settled', 'settled', 'unsettled', 'uncertain');
+});
+afterAll(async () => {
+  await closePayers();
+  await taker.close();
+  await sandbox.close();
+});
+
+describe('client.receipts', () => {
+  const at = (index: number) => all[index]?.at ?? 0;
+  const cases: readonly (readonly [name: string, filter: () => ReceiptFilter, found: readonly number[]])[] = [
+    ['no filter', () => ({}), [0, 1, 2, 3]],
+    ['settled', () => ({ state: 'settled' }), [0, 1]],
+    ['unsettled', () => ({ state: 'unsettled' }), [2]],
+    ['uncertain', () => ({ state: 'uncertain' }), [3]],
+    ['the host with its port', () => ({ host: new URL(taker.url).host }), [2, 3]],
+    ['the host without its port', () => ({ host: '127.0.0.1' }), []],
+    ['the payee', () => ({ payTo: sandbox.merchant }), [0, 1, 2, 3]],
+    ['another payee', () => ({ payTo: sandbox.feePayer }), []],
+    ['a mint', () => ({ mint: sandbox.mints.USDT.address }), [1]],
+    ['another mint', () => ({ mint: sandbox.mints.BONK.address }), []],
+    ['since the third', () => ({ since: at(2) }), [2, 3]],
+    ['since after the last', () => ({ since: at(3) + 1 }), []],
+    ['until the third', () => ({ until: at(2) }), [0, 1]],
+    ['from the second until the fourth', () => ({ since: at(1), until: at(3) }), [1, 2]],
+    ['several at once', () => ({ state: 'settled', mint: sandbox.mints.USDC.address, until: at(3) }), [0]],
+    ['several that exclude each other', () => ({ state: 'unsettled', mint: sandbox.mints.USDT.address }), []],
+    ['fields that are undefined', () => JSON.parse('{}') as ReceiptFilter, [0, 1, 2, 3]],
+  ];
+
+  it.each(cases)('by %s', async (_, filter, found) => {
+    const ids = (await listOf(payer.client.receipts(filter()))).map(({ id }) => id);
+    expect(ids).toEqual(found.map((index) => all[index]?.id));
+  });
+
+  it('are made one after the other, and are plain data', () => {
+    expect(new Set(all.map((one) => one.at)).size).toBe(4);
+    expect(JSON.parse(JSON.stringify(all))).toEqual(all);
+    expect(all.map(({ method, payment }) => [method, payment.amount])).toEqual([
+      ['GET', '10000'],
+      ['POST', '20000'],
+      ['GET', '30000'],
+      ['GET', '30000'],
+    ]);
+    expect(all.map(({ payment }) => payment.signature !== undefined)).toEqual([true, true, false, false]);
+  });
+
+  it('may be left half way', async () => {
+    for await (const receipt of payer.client.receipts()) {
+      expect(receipt.id).toBe(all[0]?.id);
+      break;
+    }
+    expect((await listOf(payer.client.receipts())).length).toBe(4);
+  });
+
+  it('of another wallet are not among them', async () => {
+    const journal = memoryJournal();
+    const [one, other] = await Promise.all([1, 2].map(() => payerOn(sandbox, { USDC: '1' }, { journal })));
+    expect((await one?.client.fetch(`${sandbox.apiUrl}/usdc`))?.status).toBe(200);
+    expect((await listOf(one?.client.receipts() ?? emptyList())).length).toBe(1);
+    expect((await listOf(other?.client.receipts() ?? emptyList())).length).toBe(0);
+  });
+});
+
+async function* emptyList(): AsyncIterable<Receipt> {}

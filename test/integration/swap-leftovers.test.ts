@@ -1,0 +1,165 @@
+import { memoryJournal, SOLANA_MAINNET, type Attempt, type ClientOptions, type Journal } from 'exact-change';
+import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { listOf } from '../helpers/attempts.js';
+import { landed, signaturesOf, tokenAccount, until } from '../helpers/chain.js';
+import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
+
+let sandbox: Sandbox;
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ confirmationMs: 20 });
+});
+afterEach(async () => {
+  sandbox.controls.node.clearFaults();
+  sandbox.controls.node.intercept = undefined;
+  await closePayers();
+});
+afterAll(() => sandbox.close());
+
+const url = (path: string) => sandbox.apiUrl + path;
+const swaps = ({ signed }: Payer) => signed.filter(({ kind }) => kind === 'swap').length;
+const stored = (journal: Journal, { address }: Payer): Promise<Attempt[]> =>
+  listOf(journal.attempts({ wallet: address, network: SOLANA_MAINNET }));
+
+/** How often the chain shows that USDT left for a swap. */
+async function swappedOf(payer: Payer): Promise<number> {
+  const account = await tokenAccount(payer.address, sandbox.mints.USDT);
+  const all = await Promise.all((await signaturesOf(sandbox.rpcUrl, account)).map((one) => landed(sandbox.rpcUrl, one)));
+  return all.filter(({ error, tokens }) => error === null && tokens.some((one) => one.account === account && one.change < 0n)).length;
+}
+
+/** Whatever is sent from now on, as the node was given it. */
+function sentBytes(): unknown[] {
+  const sent: unknown[] = [];
+  sandbox.controls.node.intercept = (method, params, next) => {
+    if (method === 'sendTransaction' && Array.isArray(params)) sent.push(params[0]);
+    return next();
+  };
+  return sent;
+}
+
+/** A wallet whose first client closes when it has signed a swap that nobody knows anything of: dropped by the node, or landed and not shown. */
+async function leftBehind(how: 'dropped' | 'landed', more: ClientOptions = {}) {
+  const journal = memoryJournal();
+  const options: ClientOptions = { journal, autoSwap: true, swapFrom: ['USDT'], ...more };
+  const payer = await payerOn(sandbox, { SOL: '0.5', USDT: '5' }, options);
+  const { node } = sandbox.controls;
+  const before = node.calls({ method: 'sendTransaction' });
+  if (how === 'dropped') node.fault('sendTransaction', { kind: 'neverLands' });
+  else node.fault('getSignatureStatuses', { kind: 'status', status: 503 });
+  const signed: Promise<string> = new Promise((resolve) => payer.client.on('swap.signed', ({ signature }) => resolve(signature)));
+  const call = failureOf(payer.client.fetch(url('/usdc')));
+  const signature = await signed;
+  if (how === 'landed') await until('the swap has landed', async () => ((await swappedOf(payer)) === 1 ? true : undefined));
+  else await until('the swap was sent', () => (node.calls({ method: 'sendTransaction' }) > before ? true : undefined));
+  await payer.client.close();
+  return { payer, journal, options, signature, error: await call };
+}
+
+describe('a swap whose client closed before anybody knew what became of it', () => {
+  it.each(['dropped', 'landed'] as const)('%s: uncertain, and on record; its budget and its key are free', async (how) => {
+    const { payer, journal, signature, error, options } = await leftBehind(how);
+    expect(error).toMatchObject({ code: 'swap_uncertain', funds: 'uncertain', details: { signature } });
+    expect(await stored(journal, payer)).toMatchObject([{ state: 'abandoned', swap: { signature } }]);
+    expect((await payer.again(options).spent())[0]?.used).toBe('0');
+  });
+
+  it('dropped by the node: the next payment sends the same bytes again and swaps no second time', async () => {
+    const { payer, journal, options, signature } = await leftBehind('dropped');
+    const [left] = await stored(journal, payer);
+    sandbox.controls.node.clearFaults();
+    const sent = sentBytes();
+    const response = await payer.again(options).fetch(url('/usdc'));
+    expect(response.status).toBe(200);
+    expect(sent).toContain(left?.swap?.transaction);
+    expect([swaps(payer), await swappedOf(payer)]).toEqual([1, 1]);
+    expect((await landed(sandbox.rpcUrl, signature)).error).toBeNull();
+    expect((await stored(journal, payer)).map(({ state }) => state)).not.toContain('abandoned');
+  });
+
+  it('landed: the next payment finds what it brought, and swaps no second time', async () => {
+    const { payer, options } = await leftBehind('landed');
+    sandbox.controls.node.clearFaults();
+    expect((await payer.again(options).fetch(url('/usdc'))).status).toBe(200);
+    expect([swaps(payer), await swappedOf(payer)]).toEqual([1, 1]);
+  });
+
+  it('several payments at once afterwards: still one swap, and each is paid', async () => {
+    const { payer, options } = await leftBehind('dropped');
+    sandbox.controls.node.clearFaults();
+    const next = payer.again(options);
+    const answers = await Promise.all([1, 2, 3].map((n) => next.fetch(url(`/usdc?n=${n}`))));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect([swaps(payer), await swappedOf(payer)]).toEqual([1, 1]);
+  });
+
+  it('two clients afterwards: still one swap', async () => {
+    const { payer, options } = await leftBehind('dropped');
+    sandbox.controls.node.clearFaults();
+    const clients = [payer.again(options), payer.again(options)];
+    const answers = await Promise.all(clients.map((client, n) => client.fetch(url(`/usdc?n=${n}`))));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+    expect([swaps(payer), await swappedOf(payer)]).toEqual([1, 1]);
+  });
+
+  it('a swap into another token does not wait for it', async () => {
+    const { payer, options } = await leftBehind('dropped');
+    const next = payer.again(options);
+    const sent = sandbox.controls.node.calls({ method: 'sendTransaction' });
+    sandbox.controls.node.clearFaults();
+    expect((await next.fetch(url('/pyusd'))).status).toBe(200);
+    expect(sandbox.controls.node.calls({ method: 'sendTransaction' })).toBeGreaterThan(sent);
+    expect(swaps(payer)).toBe(2);
+  });
+
+  it('expired: proved, forgotten, and a new one is made', async () => {
+    const { payer, journal, options } = await leftBehind('dropped');
+    sandbox.controls.node.clearFaults();
+    sandbox.controls.node.warp();
+    expect((await payer.again(options).fetch(url('/usdc'))).status).toBe(200);
+    expect([swaps(payer), await swappedOf(payer)]).toEqual([2, 1]);
+    expect((await stored(journal, payer)).map(({ state }) => state)).not.toContain('abandoned');
+  });
+
+  it('while no node tells: swap_uncertain, with its signature, and nothing more is signed', async () => {
+    const { payer, options, signature } = await leftBehind('dropped');
+    // The node takes it, loses it, and answers no question about it.
+    sandbox.controls.node.fault('getSignatureStatuses', { kind: 'status', status: 503 });
+    const next = payer.again(options);
+    const sent = sandbox.controls.node.calls({ method: 'sendTransaction' });
+    const call = failureOf(next.fetch(url('/usdc')), 'swap_uncertain');
+    await until('it was sent again', () => (sandbox.controls.node.calls({ method: 'sendTransaction' }) > sent ? true : undefined));
+    await next.close();
+    expect(await call).toMatchObject({ funds: 'uncertain', moved: [], retry: 'never', details: { signature } });
+    expect(payer.signed.map(({ kind }) => kind)).toEqual(['swap']);
+    sandbox.controls.node.clearFaults();
+    expect((await payer.again(options).fetch(url('/usdc'))).status).toBe(200);
+    expect([swaps(payer), await swappedOf(payer)]).toEqual([1, 1]);
+  });
+
+  it('a caller who gives up while it is finished is let go, and it is finished all the same', async () => {
+    const { payer, options } = await leftBehind('dropped');
+    const next = payer.again(options);
+    const sent = sandbox.controls.node.calls({ method: 'sendTransaction' });
+    const controller = new AbortController();
+    const call = next.fetch(url('/usdc'), { signal: controller.signal });
+    await until('it was sent again', () => (sandbox.controls.node.calls({ method: 'sendTransaction' }) > sent ? true : undefined));
+    controller.abort('enough');
+    await expect(call).rejects.toBe('enough');
+    expect((await next.spent())[0]?.used).toBe('0');
+    sandbox.controls.node.clearFaults();
+    expect((await next.fetch(url('/usdc'))).status).toBe(200);
+    expect([swaps(payer), await swappedOf(payer)]).toEqual([1, 1]);
+  });
+
+  it('client.resume forgets what landed, and what can no longer land', async () => {
+    for (const how of ['landed', 'dropped'] as const) {
+      const { payer, journal, options } = await leftBehind(how);
+      sandbox.controls.node.clearFaults();
+      if (how === 'dropped') sandbox.controls.node.warp();
+      expect(await payer.again(options).resume()).toEqual([]);
+      expect(await stored(journal, payer)).toEqual([]);
+    }
+  });
+});
