@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
-import { receiptOf, type EventName, type ExactChangeError, type Receipt } from 'exact-change';
+import { receiptOf, SOLANA_MAINNET, type EventName, type ExactChangeError, type Receipt } from 'exact-change';
 import { expect } from 'vitest';
+import { base64 } from '../../fixtures/malformed-402.js';
 import { landed, until } from '../../helpers/chain.js';
 import { failureOf } from '../../helpers/payer.js';
 import { isPaid, type Seller } from '../../helpers/seller.js';
@@ -53,21 +54,15 @@ export function wordOf({ headers }: Answer): Word | undefined {
   return value === undefined ? undefined : (JSON.parse(Buffer.from(value, 'base64').toString()) as Word); // The official server's.
 }
 
-export function encoded(value: unknown): string {
-  return Buffer.from(JSON.stringify(value)).toString('base64');
-}
-
-const MAINNET = 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp';
-
 /** 402 with the seller's word that nothing was settled, and why. */
 export function refusal(errorReason: string, transaction = ''): Answer {
-  const word: Word = { success: false, errorReason, transaction, network: MAINNET };
-  return answer(402, '{}', { 'content-type': 'application/json', 'payment-response': encoded(word) });
+  const word: Word = { success: false, errorReason, transaction, network: SOLANA_MAINNET };
+  return answer(402, '{}', { 'content-type': 'application/json', 'payment-response': base64(word) });
 }
 
 /** An answer of 200 that says that it was paid by this. */
 export function delivery(word: unknown): Answer {
-  return answer(200, '{"ok":true}', { 'content-type': 'application/json', 'payment-response': encoded(word) });
+  return answer(200, '{"ok":true}', { 'content-type': 'application/json', 'payment-response': base64(word) });
 }
 
 /** A seller that lets the real one serve and settle the paid request, and writes its own answer as it likes. */
@@ -138,12 +133,4 @@ export async function receiptsOf({ client }: Buyer): Promise<Receipt[]> {
   const receipts: Receipt[] = [];
   for await (const receipt of client.receipts()) receipts.push(receipt);
   return receipts;
-}
-
-/** The receipt of an answer once the chain has decided. */
-export function decided(response: Response): Promise<Receipt> {
-  return until('the chain decides', () => {
-    const receipt = receiptOf(response);
-    return receipt === undefined || receipt.state === 'uncertain' ? undefined : receipt;
-  });
 }

@@ -5,8 +5,9 @@ import { memoryJournal, receiptOf, type Attempt, type Journal } from 'exact-chan
 import { fileJournal } from 'exact-change/journal/file';
 import { expect } from 'vitest';
 import { until } from '../../helpers/chain.js';
+import { decided } from '../../helpers/flow.js';
 import { failureOf } from '../../helpers/payer.js';
-import { afterSettling, decided, expectSpent, onPaid, payerSignatureOf, receiptsOf, told } from './after-paying.js';
+import { afterSettling, expectSpent, onPaid, payerSignatureOf, receiptsOf, told } from './after-paying.js';
 import { answer } from './front.js';
 import { killed } from './killed.js';
 import { row } from './row.js';

@@ -2,8 +2,9 @@ import { receiptOf, type Client, type ClientOptions } from 'exact-change';
 import { expect } from 'vitest';
 import { MODE } from '../../../adapters/sandbox/venue/venue.mjs';
 import { landed, until } from '../../helpers/chain.js';
+import { decided } from '../../helpers/flow.js';
 import { failureOf, recordingSigner } from '../../helpers/payer.js';
-import { decided, expectSameBytes, expectSpent, payerSignatureOf, payments } from './after-paying.js';
+import { expectSameBytes, expectSpent, payerSignatureOf, payments } from './after-paying.js';
 import { killed } from './killed.js';
 import { changed, faultyNode, NODE_FATES, over, type NodeFateName } from './node-faults.js';
 import { row, type Scenario } from './row.js';
@@ -47,19 +48,25 @@ row(worlds, '10', {
   },
   timeout: async (world) => {
     await unconfirmed('timeout')(world);
-    // Nobody is left to wait for it: what is signed is told as uncertain, and the next call looks after it before it swaps again.
-    const node = await faultyNode(world, 'getSignatureStatuses', NODE_FATES.timeout);
-    const buyer = await world.swapper({ rpcUrl: node.front.url });
-    node.arm();
-    const call = world.buy(buyer, 'b');
-    const failed = failureOf(call, 'swap_uncertain');
-    await until('the swap was sent', () => (node.met > 0 ? true : undefined));
-    await buyer.client.close();
-    const error = await failed;
-    expect(error).toMatchObject({ name: 'TransactionError', funds: 'uncertain', moved: [], retry: 'never' });
-    expect(error.details.signature).toBe(swapsOf(buyer)[0]);
-    await bought(world.buy(buyer, 'b', { client: buyer.sound() }));
-    expect(signedBy(buyer)).toEqual(['swap', 'payment']);
+    // Nobody is left to wait for it: what is signed is told as uncertain, and the next call sends the same bytes before it would swap again.
+    const { node: chain } = world.sandbox.controls;
+    for (const lands of [true, false]) {
+      const purchase = `held, lands ${String(lands)}`;
+      const node = await faultyNode(world, 'getSignatureStatuses', NODE_FATES.timeout);
+      const buyer = await world.swapper({ rpcUrl: node.front.url });
+      node.arm();
+      if (!lands) chain.fault('sendTransaction', { kind: 'neverLands' });
+      const failed = failureOf(world.buy(buyer, purchase), 'swap_uncertain');
+      await until('the swap was sent', () => (node.met > 0 ? true : undefined));
+      await buyer.client.close();
+      const error = await failed;
+      expect(error).toMatchObject({ name: 'TransactionError', funds: 'uncertain', moved: [], retry: 'never' });
+      expect(error.details.signature).toBe(swapsOf(buyer)[0]);
+      chain.clearFaults();
+      await bought(world.buy(buyer, purchase, { client: buyer.sound() }));
+      expect(signedBy(buyer)).toEqual(['swap', 'payment']);
+      expect((await landed(world.sandbox.rpcUrl, error.details.signature)).error).toBeNull();
+    }
   },
   '429': unconfirmed('429'),
   '5xx': unconfirmed('5xx'),

@@ -1,14 +1,13 @@
-import { receiptOf, type ExactChangeError } from 'exact-change';
+import { receiptOf, SOLANA_MAINNET, type ExactChangeError } from 'exact-change';
 import { expect } from 'vitest';
-import { entryV1, envelopeV1 } from '../../fixtures/malformed-402.js';
+import { base64, entryV1, envelopeV1 } from '../../fixtures/malformed-402.js';
 import { landed, until } from '../../helpers/chain.js';
+import { decided } from '../../helpers/flow.js';
 import { failureOf } from '../../helpers/payer.js';
 import type { Seller } from '../../helpers/seller.js';
 import {
   afterSettling,
-  decided,
   delivery,
-  encoded,
   expectSameBytes,
   expectServed,
   expectSpent,
@@ -314,7 +313,7 @@ row(worlds, '14', {
     // Never settled, whatever the seller says: no payment of ours.
     const believer = await world.buyer();
     const stolen = await strangersPayment(world);
-    const word = { success: true, transaction: stolen, network: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp', payer: believer.address };
+    const word = { success: true, transaction: stolen, network: SOLANA_MAINNET, payer: believer.address };
     const liar = await world.front(onPaid(() => delivery(word)));
     const lie = await world.buy(believer, 'never settled', { base: liar.url });
     expect([lie.status, receiptOf(lie)?.state, receiptOf(lie)?.payment.signature]).toEqual([200, 'uncertain', undefined]);
@@ -363,7 +362,7 @@ row(worlds, '14', {
       onPaid(async (exchange) => {
         exchange.pass().catch(() => undefined);
         await until('the facilitator sends the payment', () => (transaction === '' ? undefined : true));
-        return delivery({ success: true, transaction, network: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp', payer: buyer.address });
+        return delivery({ success: true, transaction, network: SOLANA_MAINNET, payer: buyer.address });
       }),
     );
     const response = await world.buy(buyer, 'a', { base: front.url });
@@ -418,7 +417,7 @@ function repriced(real: Answer, change: Record<string, unknown>): Answer {
   const { 'payment-required': header = '', ...headers } = real.headers;
   const terms = JSON.parse(Buffer.from(header, 'base64').toString()) as { accepts: Record<string, unknown>[] }; // The official server's.
   const changed = { ...terms, accepts: terms.accepts.map((entry) => ({ ...entry, ...change })) };
-  return { ...real, headers: { ...headers, 'payment-required': encoded(changed) } };
+  return { ...real, headers: { ...headers, 'payment-required': base64(changed) } };
 }
 
 row(worlds, '15', {
