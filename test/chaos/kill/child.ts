@@ -12,8 +12,8 @@ import { edgedFetch, edgedJournal, edgedSigner, type Edges } from './edges.js';
 import type { Message, Outcome, Task } from './task.js';
 
 const PIPE = 3;
-// A journal is written anew as soon as that is worth it.
-const COMPACT_FROM = 1;
+// Bytes: more than a purchase takes until it is answered, less than until it is settled. Then the journal is written anew.
+const COMPACT_FROM = 8_500;
 
 // Written by the parent.
 const task = JSON.parse(process.argv[2] ?? '') as Task;

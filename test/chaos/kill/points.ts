@@ -9,6 +9,8 @@ export interface Point {
   /** The call bears an idempotency key. */
   readonly keyed: boolean;
   readonly kills: readonly Kill[];
+  /** The seller knows a payment again by its id, and gives the answer to it again. */
+  readonly identified: boolean;
   /** The process that lives makes the call without `resume()` before it. */
   readonly unresumed: boolean;
   /** The call is made once more after it has succeeded, or was told to be paid. */
@@ -25,7 +27,7 @@ export interface Kill extends Moment {
 type Form = 'GET' | 'POST' | 'keyed GET' | 'keyed POST';
 const FORMS: readonly Form[] = ['GET', 'POST', 'keyed GET', 'keyed POST'];
 
-type More = Partial<Pick<Point, 'unresumed' | 'thrice'>>;
+type More = Partial<Pick<Point, 'identified' | 'unresumed' | 'thrice'>>;
 
 /** The count-th time that the call passes an edge. */
 const at = (edge: string, count = 1, more: Pick<Kill, 'expire' | 'confirmationMs'> = {}): Kill => ({ step: 'call', edge, count, ...more });
@@ -34,13 +36,16 @@ const inResume = (edge: string, count = 1): Kill => ({ step: 'resume', edge, cou
 const around = (...names: readonly string[]) => names.flatMap((name) => [`${name} before`, `${name} after`]);
 const inTurn = <T>(list: readonly T[], index: number): T => list[index % list.length]!;
 
-function point(wallet: Point['wallet'], form: Form, kills: readonly Kill[], { unresumed = false, thrice = false }: More = {}): Point {
+function point(wallet: Point['wallet'], form: Form, kills: readonly Kill[], more: More = {}): Point {
+  const { identified = false, unresumed = false, thrice = false } = more;
   const name = [
     `${wallet}, ${form}: ${kills.map(nameOf).join(', then ')}`,
+    ...(identified ? ['with a payment id'] : []),
     ...(unresumed ? ['without resume()'] : []),
     ...(thrice ? ['called three times'] : []),
   ].join('; ');
-  return { name, wallet, method: form.endsWith('GET') ? 'GET' : 'POST', keyed: form.startsWith('keyed'), kills, unresumed, thrice };
+  const method = form.endsWith('GET') ? 'GET' : 'POST';
+  return { name, wallet, method, keyed: form.startsWith('keyed'), kills, identified, unresumed, thrice };
 }
 
 function nameOf({ step, edge, count, expire, confirmationMs }: Kill): string {
@@ -115,8 +120,12 @@ const MAKING = [
 /** A line that is cut off, and one that is whole and not known to be on the disk. */
 const writing = (content: string) => [`disk write ${content} torn`, `disk sync ${content} before`];
 
-/** The journal is written anew, without what is over: when the purchase that an earlier process left is settled. */
-const REWRITING = ['disk create draft after', ...writing('all anew'), ...around('disk rename journal', 'disk sync directory')];
+/** The journal is written anew, as it was made. */
+const REWRITING = [
+  at('disk create draft after', 2),
+  ...[...writing('all anew'), ...around('disk rename journal')].map((edge) => at(edge)),
+  ...around('disk sync directory').map((edge) => at(edge, 2)),
+];
 
 /** How a process may leave a payment, and what the next one is killed at while it takes that up. */
 const UNSENT = at('journal put signed after');
@@ -132,14 +141,21 @@ const again = (wallet: Point['wallet'], first: Kill, form: Form, seconds: readon
 
 /** Every point, by what is going on when the process is killed. */
 export const points = {
-  unsigned: UNSIGNED.map((edge, index) => point('held', inTurn(FORMS, index), [at(edge)])),
+  unsigned: [
+    ...UNSIGNED.map((edge, index) => point('held', inTurn(FORMS, index), [at(edge)])),
+    ...FORMS.map((form) => point('held', form, [RESERVED], { unresumed: true })),
+  ],
   signed: [
     ...SIGNED.flatMap((edge) => FORMS.map((form) => point('held', form, [at(edge)], { thrice: form.endsWith('POST') }))),
     ...['event payment.signed', 'event payment.sent'].map((edge, index) => point('held', inTurn(FORMS, index), [at(edge)])),
     ...SIGNED.map((edge, index) => point('held', inTurn(FORMS, index), [at(edge)], { unresumed: true })),
     ...FORMS.map((form) => point('held', form, [EXPIRED])),
+    ...SIGNED.map((edge, index) => point('held', inTurn(['POST', 'keyed POST'], index), [at(edge)], { identified: true })),
   ],
-  answered: ANSWERED.map((edge, index) => point('held', inTurn(['keyed GET', 'GET', 'keyed POST', 'POST'], index), [at(edge)])),
+  answered: [
+    ...ANSWERED.map((edge, index) => point('held', inTurn(['keyed GET', 'GET', 'keyed POST', 'POST'], index), [at(edge)])),
+    ...['caller answered', 'event payment.settled'].map((edge) => point('held', 'keyed POST', [at(edge)], { identified: true })),
+  ],
   waiting: [
     ...FORMS.map((form) => point('held', form, [at('facilitator verifies')])),
     ...FORMS.map((form) => point('held', form, [at('facilitator settles')])),
@@ -159,12 +175,8 @@ export const points = {
     ...MAKING.map((edge, index) => point('held', inTurn(FORMS, index), [at(edge)])),
     ...['reserved', 'signed', 'answered', 'settled'].flatMap(writing).map((edge, index) => point('held', inTurn(FORMS, index), [at(edge)])),
     ...writing('swap').map((edge) => point('swap', 'GET', [at(edge)])),
-    ...again(
-      'held',
-      SETTLED,
-      'keyed GET',
-      REWRITING.map((edge) => inResume(edge)),
-    ),
+    ...around('disk unlink lock').map((edge) => point('held', 'keyed GET', [at(edge, 2)])),
+    ...REWRITING.map((kill) => point('held', 'keyed GET', [kill])),
   ],
   again: [
     ...again(

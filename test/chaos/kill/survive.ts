@@ -41,13 +41,14 @@ export async function survive(sandbox: Sandbox, program: ChildProgram, point: Po
 
 async function begin(sandbox: Sandbox, program: ChildProgram, point: Point, ordinal: number): Promise<Purchase> {
   const wallet = await sandbox.createWallet(point.wallet === 'held' ? { USDC: '1' } : { SOL: '0.1' });
-  const { method, keyed } = point;
+  const { method, keyed, identified } = point;
+  const path = identified ? '/identified' : method === 'GET' ? '/usdc' : '/echo';
   return {
     point,
     wallet,
     journal: join(program.directory, `${wallet.address}.jsonl`),
     request: {
-      url: `${sandbox.apiUrl}${method === 'GET' ? '/usdc' : '/echo'}?purchase=${ordinal}`,
+      url: `${sandbox.apiUrl}${path}?purchase=${ordinal}`,
       method,
       ...(method === 'POST' ? { body: JSON.stringify({ purchase: ordinal }) } : {}),
       ...(keyed ? { idempotencyKey: `purchase ${ordinal}` } : {}),
