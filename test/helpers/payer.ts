@@ -11,7 +11,7 @@ import {
   type Signer,
   type SigningIntent,
 } from 'exact-change';
-import type { MintSymbol, Sandbox } from 'exact-change/sandbox';
+import type { MintSymbol, Sandbox, SandboxWallet } from 'exact-change/sandbox';
 import { expect } from 'vitest';
 
 /** PKCS #8 of an Ed25519 key, up to its seed. */
@@ -56,7 +56,11 @@ export async function payerOn(
   funds: Partial<Record<MintSymbol, string>> = {},
   options: ClientOptions = {},
 ): Promise<Payer> {
-  const { address, secretKey } = await sandbox.createWallet(funds);
+  return payerOf(sandbox, await sandbox.createWallet(funds), options);
+}
+
+/** As {@link payerOn}, of a wallet that is there already. */
+export function payerOf(sandbox: Sandbox, { address, secretKey }: SandboxWallet, options: ClientOptions = {}): Payer {
   const { signer, signed } = recordingSigner(address, secretKey);
   const events: ClientEvent[] = [];
   const make = (change: ClientOptions): Client => {

@@ -161,4 +161,24 @@ describe('a payment that settled is found', () => {
     dead = false;
     await expectPaidOnce(payer);
   });
+
+  it('where one of two nodes has a gap that it does not know of', async () => {
+    let gap = false;
+    const first = await node((method, _, real) => (method === 'getSignaturesForAddress' && gap ? Promise.resolve({ result: [] }) : real()));
+    await expectPaidOnce(await paidInVain({ rpcUrl: [first, sandbox.rpcUrl] }, () => (gap = true)));
+  });
+
+  it('where a node gives another transaction for it, and is behind', async () => {
+    let wrong = false;
+    const first = await node(async (method, _, real) => {
+      const reply = await real();
+      if (!wrong || typeof reply.result !== 'object' || reply.result === null) return reply;
+      if (method === 'getEpochInfo') return { result: { ...reply.result, blockHeight: 1 } };
+      if (method !== 'getTransaction' || !('transaction' in reply.result)) return reply;
+      const { transaction } = reply.result as { transaction: { signatures: string[] } };
+      const signatures = transaction.signatures.map(() => '5'.repeat(88));
+      return { result: { ...reply.result, transaction: { ...transaction, signatures } } };
+    });
+    await expectPaidOnce(await paidInVain({ rpcUrl: [first, sandbox.rpcUrl] }, () => (wrong = true)));
+  });
 });

@@ -1,0 +1,75 @@
+import type { Sandbox } from 'exact-change/sandbox';
+import { expect } from 'vitest';
+import { attemptsIn, linesOf, movesOf, usdcOf, type Line } from './evidence.js';
+import type { Purchase, Story } from './survive.js';
+
+/** Base units of USDC, of every route that is used here. */
+const PRICE = 10_000n;
+const CENTS_PER_PAYMENT = 1n;
+
+/** Holds the chain, the journal, the merchant's ledger and what the caller was told against each other. */
+export async function audit(sandbox: Sandbox, { point, wallet, journal, request, held }: Purchase, story: Story): Promise<void> {
+  const { purchases } = story;
+  const moves = await movesOf(sandbox, wallet.address);
+  const payments = moves.filter(({ received }) => received > 0n);
+  const swaps = moves.filter(({ change }) => change > 0n);
+  const attempts = await attemptsIn(journal, wallet.address);
+  const settled = attempts.filter(({ state }) => state === 'settled');
+
+  // The chain: one payment for each purchase, one swap at most, and nothing else.
+  expect(payments.map(({ received, change }) => [received, change])).toEqual(Array(purchases).fill([PRICE, -PRICE]));
+  expect(swaps.length).toBe(point.wallet === 'swap' ? 1 : 0);
+  expect(moves.length).toBe(payments.length + swaps.length);
+  expect(moves.filter(({ failed }) => failed)).toEqual([]);
+  const paid = sum(payments.map(({ received }) => received));
+  expect((await usdcOf(sandbox, sandbox.merchant)) - held.merchant).toBe(paid);
+  expect(await usdcOf(sandbox, wallet.address)).toBe(held.wallet + sum(swaps.map(({ change }) => change)) - paid);
+
+  // The journal: all is decided, nothing is held, and each payment has its receipt.
+  const onChain = payments.map(({ signature }) => signature).sort();
+  expect(attempts.filter(({ state }) => state !== 'settled' && state !== 'unsettled')).toEqual([]);
+  expect(settled.map(({ receipt }) => receipt?.payment.signature).sort()).toEqual(onChain);
+  expect(sum(settled.map(({ amount }) => BigInt(amount)))).toBe(paid);
+  for (const { state, receipt } of attempts) expect(receipt?.state).toBe(state);
+  for (const { id, payment } of story.recorded.values()) {
+    const now = attempts.find((attempt) => attempt.id === id);
+    expect(now?.receipt?.payment.payerSignature).toBe(payment?.payerSignature);
+  }
+  for (const { receipt } of settled) {
+    if (receipt?.swap === undefined) continue;
+    expect(swaps).toMatchObject([{ signature: receipt.swap.signature, change: BigInt(receipt.swap.outAmount) }]);
+  }
+  expect(story.spent).toEqual([dollars(BigInt(purchases) * CENTS_PER_PAYMENT)]);
+
+  // The merchant: it was shown no payment but those on record, and each that landed.
+  const lines = linesOf(sandbox, wallet.address, request.url);
+  const bySignature = new Map(attempts.map((attempt) => [attempt.payment?.payerSignature, attempt]));
+  const stateOf = (line: Line) => bySignature.get(line.payerSignature)?.state;
+  const landedLines = lines.filter((line) => stateOf(line) === 'settled');
+  expect(lines.filter((line) => stateOf(line) === undefined)).toEqual([]);
+  expect(new Set(landedLines.map(({ payerSignature }) => payerSignature)).size).toBe(purchases);
+  expect(lines.filter((line) => line.settled && !landedLines.includes(line))).toEqual([]);
+
+  // What the caller was told.
+  for (const outcome of story.outcomes) {
+    // Who may show the payment again gets what it bought.
+    if (point.identified) expect(outcome.kind).toBe('answer');
+    if (outcome.kind === 'answer') {
+      expect(outcome).toMatchObject({ status: 200, receipt: { state: 'settled' } });
+      expect(JSON.parse(outcome.body)).toMatchObject({ ok: true, method: point.method });
+      expect(onChain).toContain(outcome.receipt.payment.signature);
+    } else {
+      expect(outcome).toMatchObject({ kind: 'error', code: 'already_spent', funds: 'spent' });
+      if (outcome.kind === 'error') expect(onChain).toContain(outcome.details['signature']);
+    }
+  }
+}
+
+function sum(amounts: readonly bigint[]): bigint {
+  return amounts.reduce((all, amount) => all + amount, 0n);
+}
+
+/** As people write less than a dollar: `0.02`. */
+function dollars(cents: bigint): string {
+  return `0.${cents.toString().padStart(2, '0')}`;
+}

@@ -1,0 +1,86 @@
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+import type { Message, Task } from './task.js';
+
+/** A child that has not ended by then hangs. */
+const LIMIT_MS = 60_000;
+const LOOK_MS = 2;
+
+const source = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+
+/** How a child ended, and all that it told. */
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: string | null;
+  readonly messages: readonly Message[];
+  /** What it wrote to stderr. */
+  readonly errors: string;
+}
+
+/** The child, as one file that starts fast. */
+export interface ChildProgram {
+  /** Where journals may lie. */
+  readonly directory: string;
+  /**
+   * Runs it to its end, or until it is killed.
+   *
+   * @param isTime - Kills it from here as soon as this says so: at what only its peers see.
+   */
+  run(task: Task, isTime?: () => Promise<boolean>): Promise<Ended>;
+  remove(): Promise<void>;
+}
+
+export async function buildChild(): Promise<ChildProgram> {
+  const directory = await mkdtemp(join(tmpdir(), 'exact-change-kill-'));
+  const program = join(directory, 'child.cjs');
+  await build({
+    entryPoints: [source('./child.ts')],
+    outfile: program,
+    bundle: true,
+    platform: 'node',
+    format: 'cjs',
+    logLevel: 'error',
+    // By the names that tests import: their sources.
+    alias: {
+      'exact-change/journal/file': source('../../../adapters/journal/file.ts'),
+      'exact-change': source('../../../src/index.ts'),
+    },
+  });
+  return {
+    directory,
+    run: (task, isTime) => run(program, task, isTime),
+    remove: () => rm(directory, { recursive: true, force: true }),
+  };
+}
+
+async function run(program: string, task: Task, isTime: (() => Promise<boolean>) | undefined): Promise<Ended> {
+  const child = spawn(process.execPath, [program, JSON.stringify(task)], {
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    env: {},
+    timeout: LIMIT_MS,
+  });
+  // All of them are pipes, as is said above.
+  const [, stdout, stderr, told] = child.stdio as [null, Readable, Readable, Readable, ...unknown[]];
+  stdout.resume();
+  let over = false;
+  const closed = new Promise<[number | null, string | null]>((resolve) => child.on('close', (...end) => resolve(end)));
+  const ended = Promise.all([closed.finally(() => (over = true)), textOf(stderr), textOf(told)]);
+  if (isTime !== undefined) {
+    while (!over && !(await isTime())) await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    child.kill('SIGKILL');
+  }
+  const [[code, signal], errors, text] = await ended;
+  const lines = text.split('\n').filter((line) => line !== '');
+  return { code, signal, messages: lines.map((line) => JSON.parse(line) as Message), errors }; // As the child writes them.
+}
+
+async function textOf(stream: Readable): Promise<string> {
+  let text = '';
+  for await (const chunk of stream) text += String(chunk);
+  return text;
+}

@@ -1,0 +1,72 @@
+import { existsSync } from 'node:fs';
+import { copyFile } from 'node:fs/promises';
+import { address, getBase58Decoder, getTransactionDecoder } from '@solana/kit';
+import { SOLANA_MAINNET, type Attempt } from 'exact-change';
+import { fileJournal } from 'exact-change/journal/file';
+import type { Sandbox } from 'exact-change/sandbox';
+import { landed, signaturesOf, tokenAccount, tokenAmount } from '../../helpers/chain.js';
+
+/** A transaction of the wallet, by what it moved of its USDC. */
+export interface Move {
+  readonly signature: string;
+  readonly failed: boolean;
+  /** Base units that came into the wallet's account. */
+  readonly change: bigint;
+  /** Base units that came into the merchant's account. */
+  readonly received: bigint;
+}
+
+/** Every transaction that a wallet took part in, oldest first, read from the node. */
+export async function movesOf(sandbox: Sandbox, wallet: string): Promise<Move[]> {
+  const own = await tokenAccount(wallet, sandbox.mints.USDC);
+  const theirs = await tokenAccount(sandbox.merchant, sandbox.mints.USDC);
+  const signatures = (await signaturesOf(sandbox.rpcUrl, wallet)).reverse();
+  return Promise.all(
+    signatures.map(async (signature) => {
+      const { error, tokens } = await landed(sandbox.rpcUrl, signature);
+      const changeOf = (account: string) => tokens.find((one) => one.account === account)?.change ?? 0n;
+      return { signature, failed: error !== null, change: changeOf(own), received: changeOf(theirs) };
+    }),
+  );
+}
+
+/** The journal as a process sees it that has just opened it: a copy of it, because opening it mends it and takes its lock. */
+export async function attemptsIn(path: string, wallet: string): Promise<Attempt[]> {
+  if (!existsSync(path)) return [];
+  const copy = `${path}.copy.jsonl`;
+  await copyFile(path, copy);
+  const journal = fileJournal(copy);
+  const attempts: Attempt[] = [];
+  for await (const attempt of journal.attempts({ wallet, network: SOLANA_MAINNET })) attempts.push(attempt);
+  await journal.close();
+  return attempts;
+}
+
+/** What the merchant wrote down of a paid request. */
+export interface Line {
+  /** The wallet's own signature on the payment that it was shown, base58. */
+  readonly payerSignature: string;
+  /** The facilitator's word on it, as far as it went out. */
+  readonly settled: boolean;
+}
+
+/** The merchant's ledger, for one address. */
+export function linesOf(sandbox: Sandbox, wallet: string, url: string): Line[] {
+  const lines = sandbox.controls.api.served.filter((line) => sandbox.apiUrl + line.url === url);
+  return lines.map(({ paymentHeader, settled }) => ({
+    payerSignature: signatureIn(paymentHeader, wallet),
+    settled: settled === true,
+  }));
+}
+
+function signatureIn(paymentHeader: string, wallet: string): string {
+  const { payload }: { payload: { transaction: string } } = JSON.parse(Buffer.from(paymentHeader, 'base64').toString('utf8'));
+  const { signatures } = getTransactionDecoder().decode(Buffer.from(payload.transaction, 'base64'));
+  const signature = signatures[address(wallet)];
+  if (!signature) throw new Error('The merchant was shown a payment that the wallet did not sign.');
+  return getBase58Decoder().decode(signature);
+}
+
+export function usdcOf(sandbox: Sandbox, owner: string): Promise<bigint> {
+  return tokenAmount(sandbox.rpcUrl, owner, sandbox.mints.USDC);
+}

@@ -1,0 +1,238 @@
+import type { Moment } from './task.js';
+
+/** A purchase whose process is killed, and again, if need be, the processes that take it up; the one after the last kill lives. */
+export interface Point {
+  readonly name: string;
+  /** `held`: the wallet holds the price. `swap`: it holds SOL alone. */
+  readonly wallet: 'held' | 'swap';
+  readonly method: 'GET' | 'POST';
+  /** The call bears an idempotency key. */
+  readonly keyed: boolean;
+  readonly kills: readonly Kill[];
+  /** The seller knows a payment again by its id, and gives the answer to it again. */
+  readonly identified: boolean;
+  /** The process that lives makes the call without `resume()` before it. */
+  readonly unresumed: boolean;
+  /** The call is made once more after it has succeeded, or was told to be paid. */
+  readonly thrice: boolean;
+}
+
+export interface Kill extends Moment {
+  /** Every blockhash expires before the next process begins. */
+  readonly expire?: boolean;
+  /** Milliseconds that what this process sends takes to be confirmed. */
+  readonly confirmationMs?: number;
+}
+
+type Form = 'GET' | 'POST' | 'keyed GET' | 'keyed POST';
+const FORMS: readonly Form[] = ['GET', 'POST', 'keyed GET', 'keyed POST'];
+
+type More = Partial<Pick<Point, 'identified' | 'unresumed' | 'thrice'>>;
+
+/** The count-th time that the call passes an edge. */
+const at = (edge: string, count = 1, more: Pick<Kill, 'expire' | 'confirmationMs'> = {}): Kill => ({ step: 'call', edge, count, ...more });
+const inResume = (edge: string, count = 1): Kill => ({ step: 'resume', edge, count });
+
+const around = (...names: readonly string[]) => names.flatMap((name) => [`${name} before`, `${name} after`]);
+const inTurn = <T>(list: readonly T[], index: number): T => list[index % list.length]!;
+
+function point(wallet: Point['wallet'], form: Form, kills: readonly Kill[], more: More = {}): Point {
+  const { identified = false, unresumed = false, thrice = false } = more;
+  const name = [
+    `${wallet}, ${form}: ${kills.map(nameOf).join(', then ')}`,
+    ...(identified ? ['with a payment id'] : []),
+    ...(unresumed ? ['without resume()'] : []),
+    ...(thrice ? ['called three times'] : []),
+  ].join('; ');
+  const method = form.endsWith('GET') ? 'GET' : 'POST';
+  return { name, wallet, method, keyed: form.startsWith('keyed'), kills, identified, unresumed, thrice };
+}
+
+function nameOf({ step, edge, count, expire, confirmationMs }: Kill): string {
+  return [
+    ...(step === 'resume' ? ['resume()'] : []),
+    edge,
+    ...(count === 1 ? [] : [`(${count})`]),
+    ...(confirmationMs === undefined ? [] : ['confirmed late']),
+    ...(expire === true ? ['expired'] : []),
+  ].join(' ');
+}
+
+const SLOWLY = { confirmationMs: 1_000 };
+
+const UNSIGNED = [
+  ...around('seller unpaid'),
+  'event payment.required',
+  ...around('rpc getLatestBlockhash', 'rpc getGenesisHash', 'rpc getMultipleAccounts'),
+  'event payment.chosen',
+  ...around('journal reserve'),
+  'event balance.checked',
+  ...around('signer payment'),
+  'journal put signed before',
+];
+
+/** The payment is on record, its answer is not. */
+const SIGNED = ['journal put signed after', ...around('seller paid'), 'journal put answered before'];
+
+/** The answer is on record: an equal call without a key is another purchase. */
+const ANSWERED = [
+  'journal put answered after',
+  'event payment.answered',
+  'caller answered',
+  'caller read',
+  ...around('rpc getTransaction', 'journal put settled'),
+  'event payment.settled',
+];
+
+const SWAPPING = [
+  ...around('rpc getTokenAccountsByOwner', 'jupiter quote'),
+  'event swap.quoted',
+  ...around(
+    'jupiter swap-instructions',
+    'rpc getRecentPrioritizationFees',
+    'rpc getMinimumBalanceForRentExemption',
+    'rpc simulateTransaction',
+  ),
+  ...around('signer swap', 'journal put swap'),
+  'event swap.signed',
+  ...around('rpc sendTransaction', 'rpc getSignatureStatuses', 'rpc getTransaction'),
+  'event swap.confirmed',
+];
+
+const AFTER_SWAP = [...around('signer payment', 'journal put signed', 'seller paid'), 'journal put answered before'];
+
+/** A file that is made: its lock, then itself under another name. */
+const MAKING = [
+  'disk create lock after',
+  'disk write lock torn',
+  'disk sync lock before',
+  'disk link lock before',
+  'disk link lock after',
+  'disk unlink lock after',
+  'disk create draft after',
+  'disk write header torn',
+  'disk sync header before',
+  'disk link journal before',
+  'disk link journal after',
+  'disk unlink draft after',
+];
+
+/** A line that is cut off, and one that is whole and not known to be on the disk. */
+const writing = (content: string) => [`disk write ${content} torn`, `disk sync ${content} before`];
+
+/** The journal is written anew, as it was made. */
+const REWRITING = [
+  at('disk create draft after', 2),
+  ...[...writing('all anew'), ...around('disk rename journal')].map((edge) => at(edge)),
+  ...around('disk sync directory').map((edge) => at(edge, 2)),
+];
+
+/** How a process may leave a payment, and what the next one is killed at while it takes that up. */
+const UNSENT = at('journal put signed after');
+const EXPIRED = at('journal put signed after', 1, { expire: true });
+const SETTLED = at('seller paid after');
+const RESERVED = at('signer payment before');
+const SWAP_UNSENT = at('journal put swap after');
+const SWAP_EXPIRED = at('journal put swap after', 1, { expire: true });
+const SWAPPED = at('event swap.confirmed');
+
+const again = (wallet: Point['wallet'], first: Kill, form: Form, seconds: readonly Kill[], more?: More) =>
+  seconds.map((second) => point(wallet, form, [first, second], more));
+
+/** Every point, by what is going on when the process is killed. */
+export const points = {
+  unsigned: [
+    ...UNSIGNED.map((edge, index) => point('held', inTurn(FORMS, index), [at(edge)])),
+    ...FORMS.map((form) => point('held', form, [RESERVED], { unresumed: true })),
+  ],
+  signed: [
+    ...SIGNED.flatMap((edge) => FORMS.map((form) => point('held', form, [at(edge)], { thrice: form.endsWith('POST') }))),
+    ...['event payment.signed', 'event payment.sent'].map((edge, index) => point('held', inTurn(FORMS, index), [at(edge)])),
+    ...SIGNED.map((edge, index) => point('held', inTurn(FORMS, index), [at(edge)], { unresumed: true })),
+    ...FORMS.map((form) => point('held', form, [EXPIRED])),
+    ...SIGNED.map((edge, index) => point('held', inTurn(['POST', 'keyed POST'], index), [at(edge)], { identified: true })),
+  ],
+  answered: [
+    ...ANSWERED.map((edge, index) => point('held', inTurn(['keyed GET', 'GET', 'keyed POST', 'POST'], index), [at(edge)])),
+    ...['caller answered', 'event payment.settled'].map((edge) => point('held', 'keyed POST', [at(edge)], { identified: true })),
+  ],
+  waiting: [
+    ...FORMS.map((form) => point('held', form, [at('facilitator verifies')])),
+    ...FORMS.map((form) => point('held', form, [at('facilitator settles')])),
+    ...FORMS.map((form) => point('held', form, [at('payment is processed', 1, SLOWLY)])),
+    ...FORMS.slice(0, 2).map((form) => point('swap', form, [at('swap is processed', 1, SLOWLY)])),
+    ...['rpc sendTransaction after', 'rpc getSignatureStatuses before'].map((edge, index) =>
+      point('swap', inTurn(FORMS, index), [at(edge, 1, SLOWLY)]),
+    ),
+  ],
+  swap: [
+    ...SWAPPING.map((edge, index) => point('swap', inTurn(FORMS, index), [at(edge)])),
+    ...AFTER_SWAP.map((edge, index) => point('swap', inTurn(FORMS, index), [at(edge)], { thrice: true })),
+    ...FORMS.slice(0, 2).map((form) => point('swap', form, [SWAP_EXPIRED])),
+    ...[SWAP_UNSENT, SWAPPED].map((kill, index) => point('swap', inTurn(FORMS, index), [kill], { unresumed: true })),
+  ],
+  disk: [
+    ...MAKING.map((edge, index) => point('held', inTurn(FORMS, index), [at(edge)])),
+    ...['reserved', 'signed', 'answered', 'settled'].flatMap(writing).map((edge, index) => point('held', inTurn(FORMS, index), [at(edge)])),
+    ...writing('swap').map((edge) => point('swap', 'GET', [at(edge)])),
+    ...around('disk unlink lock').map((edge) => point('held', 'keyed GET', [at(edge, 2)])),
+    ...REWRITING.map((kill) => point('held', 'keyed GET', [kill])),
+  ],
+  again: [
+    ...again(
+      'held',
+      UNSENT,
+      'POST',
+      around('rpc getEpochInfo', 'rpc getGenesisHash', 'rpc getSignaturesForAddress').map((edge) => inResume(edge)),
+    ),
+    ...again('held', EXPIRED, 'keyed POST', [
+      ...around('rpc getFirstAvailableBlock', 'journal put unsettled').map((edge) => inResume(edge)),
+      inResume('disk write unsettled torn'),
+      inResume('event payment.unsettled'),
+      at('journal reserve after'),
+      at('seller paid after'),
+    ]),
+    ...again('held', SETTLED, 'GET', [
+      ...around('rpc getTransaction', 'journal put settled').map((edge) => inResume(edge)),
+      inResume('disk write settled torn'),
+      inResume('event payment.settled'),
+      ...around('journal put told').map((edge) => at(edge)),
+    ]),
+    ...again('held', UNSENT, 'keyed GET', [
+      at('event payment.sent'),
+      at('seller paid before'),
+      at('seller paid after'),
+      at('event payment.answered'),
+    ]),
+    ...again('held', RESERVED, 'keyed GET', [
+      ...around('journal release').map((edge) => inResume(edge)),
+      inResume('disk write release torn'),
+      at('journal reserve after'),
+    ]),
+    ...again(
+      'held',
+      RESERVED,
+      'GET',
+      ['disk link lock after', 'disk rename lock before', 'disk rename lock after', 'disk unlink lock after'].map((edge) => inResume(edge)),
+    ),
+    ...again('swap', SWAP_UNSENT, 'POST', [
+      ...around('journal put abandoned').map((edge) => inResume(edge)),
+      inResume('disk write abandoned torn'),
+      ...around('rpc sendTransaction', 'journal release').map((edge) => at(edge)),
+      at('signer payment after'),
+      at('seller paid after'),
+    ]),
+    ...again('swap', SWAP_EXPIRED, 'GET', [
+      inResume('journal release before'),
+      at('journal put swap after'),
+      at('rpc sendTransaction after', 1, SLOWLY),
+    ]),
+    point('held', 'GET', [UNSENT, inResume('rpc getEpochInfo before'), at('seller paid after'), at('journal put told before')]),
+    point('swap', 'keyed POST', [
+      SWAP_UNSENT,
+      at('rpc sendTransaction after'),
+      at('journal put signed after', 1, { expire: true }),
+      at('seller paid after'),
+    ]),
+  ],
+} satisfies Readonly<Record<string, readonly Point[]>>;

@@ -1,0 +1,125 @@
+import { join } from 'node:path';
+import type { Attempt } from 'exact-change';
+import type { Sandbox, SandboxWallet } from 'exact-change/sandbox';
+import { expect } from 'vitest';
+import { audit } from './audit.js';
+import type { ChildProgram, Ended } from './child-program.js';
+import { attemptsIn, usdcOf } from './evidence.js';
+import type { Kill, Point } from './points.js';
+import { watchFor } from './peers.js';
+import type { Message, Outcome, Task } from './task.js';
+
+const CONFIRMATION_MS = 20;
+
+/** A purchase that is about to be made, and what there was before it. */
+export interface Purchase {
+  readonly point: Point;
+  readonly wallet: SandboxWallet;
+  readonly journal: string;
+  readonly request: Task['request'];
+  /** Base units of USDC before. */
+  readonly held: { readonly wallet: bigint; readonly merchant: bigint };
+}
+
+/** What came of it, as those tell who were there. */
+export interface Story {
+  /** Every payment that was on record when a process was killed, by the attempt's id. */
+  readonly recorded: ReadonlyMap<string, Attempt>;
+  /** Of the processes that lived, in their order: what each call was told. */
+  readonly outcomes: readonly Outcome[];
+  /** How many purchases there were. */
+  readonly purchases: number;
+  /** US dollars of the daily cap that the last process saw used. */
+  readonly spent: readonly string[];
+}
+
+/** Pays, is killed, takes up what was left, and repeats the call until it is known to be paid; then all books must agree. */
+export async function survive(sandbox: Sandbox, program: ChildProgram, point: Point, ordinal: number): Promise<void> {
+  const purchase = await begin(sandbox, program, point, ordinal);
+  await audit(sandbox, purchase, await tell(sandbox, program, purchase));
+}
+
+async function begin(sandbox: Sandbox, program: ChildProgram, point: Point, ordinal: number): Promise<Purchase> {
+  const wallet = await sandbox.createWallet(point.wallet === 'held' ? { USDC: '1' } : { SOL: '0.1' });
+  const { method, keyed, identified } = point;
+  const path = identified ? '/identified' : method === 'GET' ? '/usdc' : '/echo';
+  return {
+    point,
+    wallet,
+    journal: join(program.directory, `${wallet.address}.jsonl`),
+    request: {
+      url: `${sandbox.apiUrl}${path}?purchase=${ordinal}`,
+      method,
+      ...(method === 'POST' ? { body: JSON.stringify({ purchase: ordinal }) } : {}),
+      ...(keyed ? { idempotencyKey: `purchase ${ordinal}` } : {}),
+    },
+    held: { wallet: await usdcOf(sandbox, wallet.address), merchant: await usdcOf(sandbox, sandbox.merchant) },
+  };
+}
+
+async function tell(sandbox: Sandbox, program: ChildProgram, { point, wallet, journal, request, held }: Purchase): Promise<Story> {
+  const { node } = sandbox.controls;
+  const { rpcUrl, wsUrl, jupiterUrl } = sandbox;
+  const { kills, keyed, unresumed, thrice } = point;
+  const task = { ...wallet, rpcUrl, wsUrl, jupiterUrl, journal, request };
+  const attempts = () => attemptsIn(journal, wallet.address);
+  const recorded = new Map<string, Attempt>();
+  let purchases = 1;
+  for (const [index, kill] of kills.entries()) {
+    const steps = index === 0 ? (['call'] as const) : (['resume', 'call'] as const);
+    node.confirmationMs = kill.confirmationMs ?? CONFIRMATION_MS;
+    const watch = watchFor(sandbox, wallet.address, held.merchant, kill);
+    const killed = await program.run(watch === undefined ? { ...task, steps, kill } : { ...task, steps }, watch?.isTime);
+    watch?.calm();
+    node.confirmationMs = CONFIRMATION_MS;
+    expectKilled(killed, watch === undefined ? kill : undefined);
+    for (const attempt of await attempts()) if (attempt.payment !== undefined) recorded.set(attempt.id, attempt);
+    // On record as delivered, it is not known again by a call without a key.
+    if (!keyed) purchases = 1 + (await attempts()).filter(({ delivered }) => delivered).length;
+    if (kill.expire === true) node.warp();
+  }
+
+  const live = async () => {
+    const ended = await program.run({ ...task, steps: unresumed ? ['call'] : ['resume', 'call'] });
+    expectEnded(ended);
+    return { outcome: outcomeOf(ended), spent: spentIn(ended) };
+  };
+  let last = await live();
+  if (last.outcome.kind === 'error' && last.outcome.code === 'payment_uncertain') {
+    expect(last.outcome.funds).toBe('uncertain');
+    const open = (await attempts()).filter(({ state }) => state === 'signed');
+    expect(open.map(({ payment }) => payment?.payerSignature)).toEqual([last.outcome.details['payerSignature']]);
+    node.warp();
+    last = await live();
+  }
+  const outcomes = [last.outcome];
+  if (thrice) {
+    if (!keyed && last.outcome.kind === 'answer') purchases += 1;
+    last = await live();
+    outcomes.push(last.outcome);
+  }
+  return { recorded, outcomes, purchases, spent: last.spent };
+}
+
+/** It was killed, where it did so itself at the moment it was told: a point that was not reached fails, and shows what was passed instead. */
+function expectKilled({ signal, code, messages, errors }: Ended, moment: Kill | undefined): void {
+  const told = messages.filter(({ kind }) => kind === 'killed');
+  const passed = messages.flatMap((one) => (one.kind === 'passed' ? [`${one.step} ${one.edge} ${one.count}`] : []));
+  const expected = moment === undefined ? [] : [{ kind: 'killed', step: moment.step, edge: moment.edge, count: moment.count }];
+  expect({ signal, code, told, passed, errors }).toEqual({ signal: 'SIGKILL', code: null, told: expected, passed, errors });
+}
+
+function expectEnded({ signal, code, messages, errors }: Ended): void {
+  expect({ signal, code, errors }).toEqual({ signal: null, code: 0, errors });
+  for (const one of messages) if (one.kind === 'resumed') expect(one.states).not.toContain('reserved');
+}
+
+function outcomeOf({ messages }: Ended): Outcome {
+  const [called, ...others] = messages.filter((one): one is Extract<Message, { kind: 'called' }> => one.kind === 'called');
+  expect(others).toEqual([]);
+  return called!.outcome;
+}
+
+function spentIn({ messages }: Ended): string[] {
+  return messages.flatMap((one) => (one.kind === 'ended' ? one.spent.map(({ used }) => used) : []));
+}

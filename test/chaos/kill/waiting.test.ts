@@ -1,0 +1,3 @@
+import { killAt } from './suite.js';
+
+killAt('waiting');

@@ -1,0 +1,59 @@
+// Buys once, on the sandbox of its parent and over a journal on disk. Where the parent says so, it tells that it is there and goes no further: it
+// is killed there.
+import { fileJournal } from '../../../adapters/journal/file.js';
+import { createClient, type Attempt, type Journal, type Signer, type SigningIntent } from '../../../src/index.js';
+import { kitSigner } from '../../helpers/flow.js';
+import type { Halt, Task } from './killed.js';
+
+// Written by the parent.
+const task = JSON.parse(process.argv[2] ?? '') as Task;
+
+/** Goes on, or stays here for ever. */
+function pass(place: Halt): Promise<void> {
+  if (place !== task.halt) return Promise.resolve();
+  process.stdout.write('halted\n');
+  return new Promise(() => setInterval(() => {}, 60_000));
+}
+
+/** What a write of an attempt is about. */
+function subject({ state, swap, delivered }: Attempt): 'swap' | 'signed' | 'answer' | 'settled' | 'other' {
+  if (state === 'reserved' && swap !== undefined) return 'swap';
+  if (state === 'signed') return delivered ? 'answer' : 'signed';
+  return state === 'settled' ? 'settled' : 'other';
+}
+
+function halting(journal: Journal): Journal {
+  return {
+    ...journal,
+    async reserve(attempt, caps) {
+      await pass('before reserve');
+      const refused = await journal.reserve(attempt, caps);
+      await pass('after reserve');
+      return refused;
+    },
+    async put(attempt) {
+      await pass(`before writing ${subject(attempt)}`);
+      await journal.put(attempt);
+      await pass(`after writing ${subject(attempt)}`);
+    },
+  };
+}
+
+function haltingSigner(signer: Signer): Signer {
+  const signMessage = async (message: Uint8Array, intent: SigningIntent) => {
+    await pass(`before signing ${intent.kind}`);
+    return signer.signMessage(message, intent);
+  };
+  return { ...signer, signMessage };
+}
+
+async function main(): Promise<void> {
+  const { signer } = await kitSigner(task);
+  const journal = halting(fileJournal(task.journal));
+  const client = createClient({ ...task.options, autoSwap: true, signer: haltingSigner(signer), journal });
+  const response = await client.fetch(task.url, task.init);
+  await pass('after answer');
+  process.stdout.write(`answered ${response.status} ${await response.text()}\n`);
+}
+
+main().catch((error: unknown) => void process.stdout.write(`failed ${String(error)}\n`));

@@ -1,0 +1,110 @@
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { isPaid } from '../../helpers/seller.js';
+
+/** An answer on its way back, whole. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+}
+
+/** One request at a front. */
+export interface Exchange {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+  /** It carries a payment. */
+  readonly isPaid: boolean;
+  /** How many came before it: all, and those that were alike in carrying a payment or none. */
+  readonly before: number;
+  readonly beforeAlike: number;
+  /** The method of a JSON-RPC call, where it is one. */
+  readonly call: string | undefined;
+  /** Hands it on, and gets the answer of who is behind. */
+  pass(): Promise<Answer>;
+}
+
+/** What becomes of a request: an answer, the connection `cut`, or no answer at all (`hang`). */
+export type Fate = Answer | 'cut' | 'hang';
+
+/** A server that stands before another one, on the loopback. */
+export interface Front {
+  readonly url: string;
+  readonly exchanges: readonly Exchange[];
+  close(): Promise<void>;
+}
+
+/** Headers that are a connection's own. */
+const HOP = ['host', 'connection', 'keep-alive', 'transfer-encoding', 'content-length', 'content-encoding'];
+
+export async function startFront(target: string, decide: (exchange: Exchange) => Promise<Fate> | Fate): Promise<Front> {
+  const exchanges: Exchange[] = [];
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const body = Buffer.concat(chunks);
+      const paid = isPaid(request);
+      const exchange: Exchange = {
+        method: request.method ?? '',
+        path: request.url ?? '/',
+        headers: request.headers,
+        body,
+        isPaid: paid,
+        before: exchanges.length,
+        beforeAlike: exchanges.filter((one) => one.isPaid === paid).length,
+        call: callOf(body),
+        pass: () => forward(target, exchange),
+      };
+      exchanges.push(exchange);
+      Promise.resolve(decide(exchange)).then(
+        (fate) => {
+          if (fate === 'hang') return;
+          if (fate === 'cut') return void request.socket.destroy();
+          response.writeHead(fate.status, fate.headers);
+          response.end(fate.body);
+        },
+        () => request.socket.destroy(),
+      );
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo; // A bound TCP server's address is never a pipe's name or null.
+  return {
+    url: `http://127.0.0.1:${port}`,
+    exchanges,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+export function answer(status: number, body: string = '', headers: Readonly<Record<string, string>> = {}): Answer {
+  return { status, headers, body: Buffer.from(body) };
+}
+
+function callOf(body: Buffer): string | undefined {
+  try {
+    const { method } = JSON.parse(body.toString()) as { method?: unknown };
+    return typeof method === 'string' ? method : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function forward(target: string, { method, path, headers, body }: Exchange): Promise<Answer> {
+  const kept = Object.entries(headers).flatMap(([name, value]) =>
+    HOP.includes(name) || value === undefined ? [] : [[name, String(value)] as const],
+  );
+  const init = method === 'GET' || method === 'HEAD' ? {} : { body: new Uint8Array(body) };
+  const response = await fetch(new URL(path, target), { method, headers: Object.fromEntries(kept), redirect: 'manual', ...init });
+  return {
+    status: response.status,
+    headers: Object.fromEntries([...response.headers].filter(([name]) => !HOP.includes(name))),
+    body: Buffer.from(await response.arrayBuffer()),
+  };
+}

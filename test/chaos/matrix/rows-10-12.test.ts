@@ -1,0 +1,416 @@
+import { receiptOf, type Client, type ClientOptions } from 'exact-change';
+import { expect } from 'vitest';
+import { MODE } from '../../../adapters/sandbox/venue/venue.mjs';
+import { landed, until } from '../../helpers/chain.js';
+import { decided } from '../../helpers/flow.js';
+import { failureOf, recordingSigner } from '../../helpers/payer.js';
+import { expectSameBytes, expectSpent, payerSignatureOf, payments } from './after-paying.js';
+import { killed } from './killed.js';
+import { changed, faultyNode, NODE_FATES, over, type NodeFateName } from './node-faults.js';
+import { row, type Scenario } from './row.js';
+import { bought, refused, signedBy } from './told.js';
+import { attemptsOf, worldsOfFile, type Buyer, type World } from './world.js';
+
+const worlds = worldsOfFile();
+
+/** What the first answers about the swap are lost to, and what must come of it all the same. */
+const unconfirmed =
+  (name: NodeFateName): Scenario =>
+  async (world) => {
+    // Or it would tell what the faulty calls do not.
+    world.sandbox.controls.node.webSocket = 'silent';
+    const node = await faultyNode(world, 'getSignatureStatuses', NODE_FATES[name]);
+    const buyer = await world.swapper(over(world, name, node));
+    buyer.client.on('swap.signed', () => node.arm(3));
+    const response = await bought(world.buy(buyer, 'a'));
+    expect(node.met).toBeGreaterThan(0);
+    expect(signedBy(buyer)).toEqual(['swap', 'payment']);
+    expect(receiptOf(response)?.swap?.signature).toBe(swapsOf(buyer)[0]);
+  };
+
+const swapsOf = ({ events }: Buyer) => events.flatMap((event) => (event.type === 'swap.signed' ? [event.signature] : []));
+
+row(worlds, '10', {
+  'kill -9': async (world) => {
+    const { node: chain } = world.sandbox.controls;
+    // Once the chain has it by then, once the node has forgotten it.
+    for (const lands of [true, false]) {
+      chain.webSocket = 'silent';
+      const node = await faultyNode(world, 'getSignatureStatuses', NODE_FATES.timeout);
+      node.arm();
+      if (!lands) chain.fault('sendTransaction', { kind: 'neverLands', times: 1 });
+      const buyer = await killed(world, `lands ${String(lands)}`, { rpcUrl: node.front.url, at: () => node.met > 0 });
+      const [attempt] = await attemptsOf(buyer);
+      await bought(world.buy(buyer, `lands ${String(lands)}`));
+      expect(signedBy(buyer)).toEqual(['payment']);
+      expect((await landed(world.sandbox.rpcUrl, attempt?.swap?.signature ?? '')).error).toBeNull();
+    }
+  },
+  timeout: async (world) => {
+    await unconfirmed('timeout')(world);
+    // Nobody is left to wait for it: what is signed is told as uncertain, and the next call sends the same bytes before it would swap again.
+    const { node: chain } = world.sandbox.controls;
+    for (const lands of [true, false]) {
+      const purchase = `held, lands ${String(lands)}`;
+      const node = await faultyNode(world, 'getSignatureStatuses', NODE_FATES.timeout);
+      const buyer = await world.swapper({ rpcUrl: node.front.url });
+      node.arm();
+      if (!lands) chain.fault('sendTransaction', { kind: 'neverLands' });
+      const failed = failureOf(world.buy(buyer, purchase), 'swap_uncertain');
+      await until('the swap was sent', () => (node.met > 0 ? true : undefined));
+      await buyer.client.close();
+      const error = await failed;
+      expect(error).toMatchObject({ name: 'TransactionError', funds: 'uncertain', moved: [], retry: 'never' });
+      expect(error.details.signature).toBe(swapsOf(buyer)[0]);
+      chain.clearFaults();
+      await bought(world.buy(buyer, purchase, { client: buyer.sound() }));
+      expect(signedBy(buyer)).toEqual(['swap', 'payment']);
+      expect((await landed(world.sandbox.rpcUrl, error.details.signature)).error).toBeNull();
+    }
+  },
+  '429': unconfirmed('429'),
+  '5xx': unconfirmed('5xx'),
+  malformed: unconfirmed('malformed'),
+  'lost response': unconfirmed('lost response'),
+  expired: async (world) => {
+    const { node: chain } = world.sandbox.controls;
+    chain.webSocket = 'silent';
+    // A block has it, and is dropped: first it is told as processed, then nobody knows it.
+    const processed = changed(() => ({
+      context: { slot: 1 },
+      value: [{ slot: 1, confirmations: 0, err: null, confirmationStatus: 'processed' }],
+    }));
+    const node = await faultyNode(world, 'getSignatureStatuses', processed);
+    const buyer = await world.swapper({ rpcUrl: node.front.url });
+    buyer.client.on('swap.signed', () => {
+      node.arm(2);
+      chain.fault('sendTransaction', { kind: 'neverLands', times: 1 });
+    });
+    const response = await bought(world.buy(buyer, 'a'));
+    expect(signedBy(buyer)).toEqual(['swap', 'payment']);
+    const sent = node.calls('sendTransaction').map(({ body }) => (JSON.parse(body.toString()) as { params: [string] }).params[0]);
+    expect([sent.length > 1, new Set(sent).size]).toEqual([true, 1]);
+    expect((await landed(world.sandbox.rpcUrl, receiptOf(response)?.swap?.signature ?? '')).error).toBeNull();
+  },
+  concurrent: async (world) => {
+    world.sandbox.controls.node.webSocket = 'silent';
+    const node = await faultyNode(world, 'getSignatureStatuses', NODE_FATES['5xx']);
+    const buyer = await world.swapper({ rpcUrl: node.front.url });
+    buyer.client.on('swap.signed', () => node.arm(3));
+    const names = ['a', 'b', 'c', 'd'];
+    await Promise.all(names.map((name) => bought(world.buy(buyer, name))));
+    expect(signedBy(buyer)).toEqual(['swap', ...names.map(() => 'payment')]);
+  },
+});
+
+/** Lets each swap of a client, or the first, fail on the chain because the price has moved. */
+function priceMoves(world: World, client: Client, how: 'once' | 'always'): void {
+  const { aggregator } = world.sandbox.controls;
+  const stop = client.on('swap.signed', () => aggregator.setVenue({ deviationBps: 80 }));
+  client.on('swap.failed', () => {
+    if (how === 'once') stop();
+    aggregator.setVenue({});
+  });
+}
+
+async function feesOf(world: World, signatures: readonly string[]): Promise<string> {
+  const fees = await Promise.all(signatures.map(async (signature) => (await landed(world.sandbox.rpcUrl, signature)).fee));
+  return fees.reduce((sum, fee) => sum + fee, 0n).toString();
+}
+
+/** Its failure is there for all to see, but for us: the status is lost first, and then the transaction. */
+const failedUnseen =
+  (name: NodeFateName): Scenario =>
+  async (world) => {
+    world.sandbox.controls.node.webSocket = 'silent';
+    for (const method of ['getSignatureStatuses', 'getTransaction']) {
+      const node = await faultyNode(world, method, NODE_FATES[name]);
+      const buyer = await world.swapper(over(world, name, node));
+      const stop = buyer.client.on('swap.signed', () => {
+        stop();
+        node.arm(2);
+      });
+      priceMoves(world, buyer.client, 'once');
+      const response = await bought(world.buy(buyer, method));
+      expect(node.met).toBeGreaterThan(0);
+      expect(signedBy(buyer)).toEqual(['swap', 'swap', 'payment']);
+      const [failed = '', made = ''] = swapsOf(buyer);
+      expect((await landed(world.sandbox.rpcUrl, failed)).error).not.toBeNull();
+      expect(receiptOf(response)?.swap?.signature).toBe(made);
+      expect(receiptOf(response)?.cost.networkFeeLamports).toBe(await feesOf(world, [failed, made]));
+    }
+    // For a reason that will not pass there is no second one.
+    const node = await faultyNode(world, 'getSignatureStatuses', NODE_FATES[name]);
+    const buyer = await world.swapper(over(world, name, node));
+    buyer.client.on('swap.signed', () => {
+      node.arm(2);
+      world.sandbox.controls.aggregator.setVenue({ modes: [MODE.fail], amount: 4242n });
+    });
+    const error = await failureOf(world.buy(buyer, 'final'), 'swap_failed');
+    expect(error).toMatchObject({ name: 'TransactionError', funds: 'untouched', moved: [], retry: 'fresh' });
+    const [signature = ''] = swapsOf(buyer);
+    expect(error.details).toMatchObject({ signature, feeLamports: await feesOf(world, [signature]) });
+    expect(signedBy(buyer)).toEqual(['swap']);
+    world.sandbox.controls.aggregator.restore();
+  };
+
+row(worlds, '10b', {
+  'kill -9': async (world) => {
+    const { node: chain, aggregator } = world.sandbox.controls;
+    chain.webSocket = 'silent';
+    const node = await faultyNode(world, 'getSignatureStatuses', NODE_FATES.timeout);
+    node.arm();
+    const moving = await world.front(async (exchange) => {
+      if (exchange.call === 'sendTransaction') aggregator.setVenue({ deviationBps: 80 });
+      return exchange.pass();
+    }, node.front.url);
+    const buyer = await killed(world, 'a', { rpcUrl: moving.url, at: () => node.met > 0 });
+    const [attempt] = await attemptsOf(buyer);
+    const { error, fee } = await landed(world.sandbox.rpcUrl, attempt?.swap?.signature ?? '');
+    expect(error).not.toBeNull();
+    expect(buyer.given.SOL - (await world.sandbox.balance(buyer.address, 'SOL'))).toBe(fee);
+    await bought(world.buy(buyer, 'a'));
+    expect(signedBy(buyer)).toEqual(['swap', 'payment']);
+  },
+  timeout: failedUnseen('timeout'),
+  '429': failedUnseen('429'),
+  '5xx': failedUnseen('5xx'),
+  malformed: failedUnseen('malformed'),
+  'lost response': failedUnseen('lost response'),
+  expired: async (world) => {
+    const buyer = await world.swapper();
+    priceMoves(world, buyer.client, 'always');
+    const error = await failureOf(world.buy(buyer, 'a'), 'swap_failed');
+    expect(error).toMatchObject({ name: 'TransactionError', funds: 'untouched', moved: [], retry: 'fresh' });
+    const swaps = swapsOf(buyer);
+    expect([swaps.length, signedBy(buyer)]).toEqual([2, ['swap', 'swap']]);
+    expect(error.details).toMatchObject({ signature: swaps[1], feeLamports: await feesOf(world, swaps) });
+    expect(buyer.events.filter(({ type }) => type === 'swap.quoted')).toHaveLength(2);
+  },
+  concurrent: async (world) => {
+    const buyer = await world.swapper();
+    priceMoves(world, buyer.client, 'once');
+    const names = ['a', 'b', 'c'];
+    await Promise.all(names.map((name) => bought(world.buy(buyer, name))));
+    expect(signedBy(buyer)).toEqual(['swap', 'swap', ...names.map(() => 'payment')]);
+
+    const unlucky = await world.swapper();
+    unlucky.client.on('swap.signed', () => world.sandbox.controls.aggregator.setVenue({ modes: [MODE.fail], amount: 4242n }));
+    unlucky.client.on('swap.failed', () => world.sandbox.controls.aggregator.setVenue({}));
+    const errors = await Promise.all(names.map((name) => failureOf(world.buy(unlucky, `no ${name}`), 'swap_failed')));
+    for (const error of errors) expect(error).toMatchObject({ funds: 'untouched', moved: [], retry: 'fresh' });
+    expect(payments(unlucky)).toBe(0);
+  },
+});
+
+/** The swap is confirmed, no node gives it, and so the balance has to be read. */
+async function unreadableSwap(world: World, name: NodeFateName | undefined, fate = NODE_FATES[name ?? 'malformed']) {
+  const { node: chain } = world.sandbox.controls;
+  chain.intercept = (method, _, next) => (method === 'getTransaction' ? null : next());
+  const node = await faultyNode(world, 'getMultipleAccounts', fate);
+  const buyer = await world.swapper(over(world, name, node));
+  buyer.client.on('swap.confirmed', () => (chain.intercept = undefined));
+  return { node, buyer };
+}
+
+const rereads =
+  (name: NodeFateName): Scenario =>
+  async (world) => {
+    const { node, buyer } = await unreadableSwap(world, name);
+    buyer.client.on('swap.confirmed', () => node.arm(1));
+    await bought(world.buy(buyer, 'a'));
+    expect(node.met).toBe(1);
+    expect(signedBy(buyer)).toEqual(['swap', 'payment']);
+
+    // And where it goes on: what was swapped is told, and the next call pays with it.
+    const other = await unreadableSwap(world, name);
+    const alone = other.buyer.again({ rpcUrl: other.node.front.url, autoSwap: true, journal: other.buyer.journal, timeouts: { rpc: 500 } });
+    alone.on('swap.confirmed', () => other.node.arm());
+    const codes = { timeout: 'timeout', '429': 'rate_limited', '5xx': 'rpc_unavailable', malformed: 'invalid_response' } as const;
+    const code = name === 'lost response' ? 'rpc_unavailable' : codes[name];
+    const error = await failureOf(world.buy(other.buyer, 'b', { client: alone }), code);
+    expect(error).toMatchObject({ name: 'TransportError', funds: 'swapped', retry: 'fresh' });
+    expect(error.moved).toMatchObject([{ kind: 'swap', signature: swapsOf(other.buyer)[0] }]);
+    other.node.arm(0);
+    await bought(world.buy(other.buyer, 'b', { client: other.buyer.sound() }));
+    expect(signedBy(other.buyer)).toEqual(['swap', 'payment']);
+  };
+
+row(worlds, '11', {
+  'kill -9': async (world) => {
+    const node = await faultyNode(world, 'getTransaction', NODE_FATES.timeout);
+    node.arm();
+    const buyer = await killed(world, 'a', { rpcUrl: node.front.url, at: () => node.met > 0 });
+    expect(await world.sandbox.balance(buyer.address, 'USDC')).toBeGreaterThan(buyer.given.USDC);
+    await bought(world.buy(buyer, 'a'));
+    expect(signedBy(buyer)).toEqual(['payment']);
+  },
+  timeout: rereads('timeout'),
+  '429': rereads('429'),
+  '5xx': rereads('5xx'),
+  malformed: rereads('malformed'),
+  'lost response': rereads('lost response'),
+  expired: async (world) => {
+    const { node, buyer } = await unreadableSwap(world, undefined);
+    await bought(world.buy(buyer, 'a'));
+    const commitments = node.calls('getMultipleAccounts').map(({ body }) => /"commitment":"(\w+)"/.exec(body.toString())?.[1]);
+    expect([commitments.length > 1, [...new Set(commitments)]]).toEqual([true, ['confirmed']]);
+    expect(signedBy(buyer)).toEqual(['swap', 'payment']);
+  },
+  concurrent: async (world) => {
+    const { buyer } = await unreadableSwap(world, undefined);
+    const names = ['a', 'b', 'c', 'd', 'e', 'f'];
+    await Promise.all(names.map((name) => bought(world.buy(buyer, name))));
+    // The least that a swap brings is five cents: six of one cent need more, and are found by the one that waits for all.
+    expect(signedBy(buyer)).toEqual(['swap', ...names.map(() => 'payment')]);
+  },
+});
+
+/** The blockhash that a node gave in answer to a call. */
+const hashes = (world: World) => {
+  const given: string[] = [];
+  const fate = changed((result) => {
+    given.push((result as { value: { blockhash: string } }).value.blockhash);
+    return result;
+  });
+  return faultyNode(world, 'getLatestBlockhash', fate).then((node) => (node.arm(), { node, given }));
+};
+
+const unhashed =
+  (name: NodeFateName): Scenario =>
+  async (world) => {
+    const node = await faultyNode(world, 'getLatestBlockhash', NODE_FATES[name]);
+    const buyer = await world.buyer({ USDC: '1' }, over(world, name, node));
+    node.arm(1);
+    await bought(world.buy(buyer, 'a'));
+    expect([node.met, payments(buyer)]).toEqual([1, 1]);
+
+    const alone = await world.buyer({ USDC: '1' }, { rpcUrl: node.front.url, timeouts: { rpc: 500 } });
+    node.arm();
+    const codes = { timeout: 'timeout', '429': 'rate_limited', '5xx': 'rpc_unavailable', malformed: 'invalid_response' } as const;
+    const code = name === 'lost response' ? 'rpc_unavailable' : codes[name];
+    const error = await refused(alone, world.buy(alone, 'b'), code);
+    expect(error).toMatchObject({ name: 'TransportError', retry: 'fresh' });
+  };
+
+/** A client whose signatures of payments are changed, or held back; `times` tells how many it was asked for. */
+function meddling(buyer: Buyer, meddle: (signature: Uint8Array) => Uint8Array | Promise<Uint8Array>) {
+  const { signer, signed } = recordingSigner(buyer.address, buyer.secretKey);
+  const options: ClientOptions = {
+    journal: buyer.journal,
+    signer: {
+      address: signer.address,
+      signMessage: async (message, intent) => meddle(await signer.signMessage(message, intent)),
+    },
+  };
+  return { client: buyer.again(options), times: () => signed.length };
+}
+
+row(worlds, '12', {
+  'kill -9': async (world) => {
+    const funds = { USDC: '1' };
+    const unsigned = await killed(world, 'unsigned', { funds, at: 'before signing payment' });
+    await bought(world.buy(unsigned, 'unsigned'));
+    expect(signedBy(unsigned)).toEqual(['payment']);
+
+    // Signed, and nowhere on record: it has not left.
+    const unwritten = await killed(world, 'unwritten', { funds, at: 'before writing signed' });
+    await bought(world.buy(unwritten, 'unwritten'));
+    expect(signedBy(unwritten)).toEqual(['payment']);
+
+    const signed = await killed(world, 'signed', { funds, at: 'after writing signed' });
+    const [attempt] = await attemptsOf(signed);
+    const response = await bought(world.buy(signed, 'signed'));
+    expect([signedBy(signed), payerSignatureOf(response)]).toEqual([[], attempt?.payment?.payerSignature]);
+
+    const expired = await killed(world, 'expired', { funds, at: 'after writing signed' });
+    const [old] = await attemptsOf(expired);
+    world.sandbox.controls.node.warp();
+    const fresh = await bought(world.buy(expired, 'expired'));
+    expect([signedBy(expired), payerSignatureOf(fresh) === old?.payment?.payerSignature]).toEqual([['payment'], false]);
+    expect((await attemptsOf(expired))[0]).toMatchObject({ id: old?.id, state: 'unsettled' });
+  },
+  timeout: unhashed('timeout'),
+  '429': unhashed('429'),
+  '5xx': unhashed('5xx'),
+  malformed: async (world) => {
+    await unhashed('malformed')(world);
+    const lifetimes: readonly unknown[] = [
+      { blockhash: 'not base58: 0OIl', lastValidBlockHeight: 1_000 },
+      { blockhash: '1111', lastValidBlockHeight: 1_000 },
+      { blockhash: '', lastValidBlockHeight: 1_000 },
+      { blockhash: 7, lastValidBlockHeight: 1_000 },
+      { blockhash: '11111111111111111111111111111111', lastValidBlockHeight: -1 },
+      { blockhash: '11111111111111111111111111111111', lastValidBlockHeight: 'soon' },
+      { blockhash: '11111111111111111111111111111111', lastValidBlockHeight: 1.5 },
+      { blockhash: '11111111111111111111111111111111' },
+      null,
+    ];
+    const buyer = await world.buyer();
+    for (const value of lifetimes) {
+      const node = await faultyNode(
+        world,
+        'getLatestBlockhash',
+        changed(() => ({ context: { slot: 1 }, value })),
+      );
+      node.arm();
+      const client = buyer.again({ rpcUrl: node.front.url, journal: buyer.journal });
+      await refused(buyer, world.buy(buyer, 'lifetime', { client }), 'invalid_response');
+    }
+    // What the signer gives is checked against what was built.
+    for (const meddle of [
+      (signature: Uint8Array) => signature.map((byte) => byte ^ 1),
+      () => new Uint8Array(64),
+      () => new Uint8Array(1),
+    ]) {
+      const { client, times } = meddling(buyer, meddle);
+      const error = await refused(buyer, world.buy(buyer, 'signature', { client }), 'signing_failed');
+      expect([error.name, error.details, times()]).toEqual(['TransactionError', { address: buyer.address }, 1]);
+    }
+  },
+  expired: async (world) => {
+    // The swap takes longer than a blockhash is kept.
+    world.sandbox.controls.node.webSocket = 'silent';
+    const { node, given } = await hashes(world);
+    const buyer = await world.swapper({ rpcUrl: node.front.url });
+    let beforeSwap = 0;
+    buyer.client.on('swap.signed', () => {
+      beforeSwap = given.length;
+      world.sandbox.controls.node.confirmationMs = 2_500;
+    });
+    buyer.client.on('swap.confirmed', () => (world.sandbox.controls.node.confirmationMs = 20));
+    await bought(world.buy(buyer, 'a'));
+    const blockhash = (await attemptsOf(buyer))[0]?.payment?.blockhash;
+    expect(given.slice(beforeSwap)).toContain(blockhash);
+    expect(given.slice(0, beforeSwap)).not.toContain(blockhash);
+  },
+  duplicate: async (world) => {
+    const buyer = await world.buyer();
+    const front = await world.front((exchange) => (exchange.isPaid && exchange.beforeAlike < 3 ? 'cut' : exchange.pass()));
+    const init = { base: front.url, idempotencyKey: 'order 6' };
+    const signatures = [];
+    for (const _ of [1, 2, 3]) signatures.push(payerSignatureOf(await failureOf(world.buy(buyer, 'a', init), 'payment_uncertain')));
+    const response = await bought(world.buy(buyer, 'a', init));
+    expect(new Set([...signatures, payerSignatureOf(response)]).size).toBe(1);
+    expectSameBytes(buyer, front, 4);
+  },
+  concurrent: async (world) => {
+    const buyer = await world.buyer();
+    const front = await world.front((exchange) => exchange.pass());
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => (release = resolve));
+    const { client, times } = meddling(buyer, async (signature) => (await held, signature));
+    const init = { base: front.url, idempotencyKey: 'order 7', client };
+    const first = world.buy(buyer, 'a', init);
+    await until('it is being signed', () => (times() > 0 ? true : undefined));
+    for (const _ of [1, 2]) {
+      const error = await failureOf(world.buy(buyer, 'a', init), 'payment_in_progress');
+      expect(error).toMatchObject({ name: 'SettlementError', funds: 'uncertain', moved: [], retry: 'same' });
+    }
+    release();
+    const response = await bought(first);
+    expect((await decided(response)).state).toBe('settled');
+    await expectSpent(world, buyer, 'a', init, payerSignatureOf(response));
+    expect([times(), front.exchanges.filter(({ isPaid }) => isPaid).length]).toEqual([1, 1]);
+  },
+});

@@ -1,0 +1,133 @@
+import { spawn } from 'node:child_process';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import type { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import type { ClientOptions } from 'exact-change';
+import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change/sandbox';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { startRelay, type Relay } from '../helpers/relay.js';
+import { isPaid, startSeller, type Seller } from '../helpers/seller.js';
+
+const CHILD = fileURLToPath(new URL('./deadlines-exit.child.ts', import.meta.url));
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+/** A process that does not end by itself is ended, and its exit code shows it. */
+const LIMIT_MS = 25_000;
+/** Longer than the process may live: a timer that a call leaves behind is seen. */
+const AGES_MS = 600_000;
+const AGES = { rpc: AGES_MS, jupiter: AGES_MS, terms: AGES_MS, payment: AGES_MS, signer: AGES_MS, journal: AGES_MS };
+
+let sandbox: Sandbox;
+let api: Relay;
+/** Begins an answer of 402 and never ends it. */
+let dripping: Seller;
+/** Takes connections and never says a word. */
+const sockets = new Set<Socket>();
+const mute = createServer((socket) => {
+  sockets.add(socket);
+  socket.on('error', () => undefined).resume();
+});
+let mutePort: number;
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ slotMs: 20, confirmationMs: 20 });
+  api = await startRelay(sandbox.apiUrl);
+  dripping = await startSeller((_, response) => {
+    response.writeHead(402, { 'content-type': 'application/json' });
+    response.write('{"x402Version":1,"accepts":[');
+  });
+  await new Promise<void>((resolve) => mute.listen(0, '127.0.0.1', resolve));
+  mutePort = (mute.address() as AddressInfo).port; // Bound to TCP, so never a pipe's name or null.
+});
+
+afterEach(() => api.free());
+
+afterAll(async () => {
+  for (const socket of sockets) socket.destroy();
+  await new Promise((resolve) => mute.close(resolve));
+  await Promise.all([api.close(), dripping.close()]);
+  await sandbox.close();
+});
+
+interface Task {
+  readonly call: string;
+  readonly funds?: Partial<Record<MintSymbol, string>>;
+  readonly options?: ClientOptions;
+  readonly url?: string;
+  readonly patience?: number | 'signer';
+  readonly hangs?: 'signer';
+}
+
+const HOLDER = { USDC: '1' } as const;
+const SWAPPER = { SOL: '0.1', BONK: '5000000' } as const;
+
+/** Makes one call in a process of its own, from its beginning to its end. */
+async function run({ funds = SWAPPER, options = {}, url = `${api.url}/usdc`, ...rest }: Task) {
+  const { address, secretKey: walletSecretKey } = await sandbox.createWallet(funds);
+  const { rpcUrl, jupiterUrl } = sandbox;
+  const task = { ...rest, url, address, options: { walletSecretKey, rpcUrl, jupiterUrl, autoSwap: true, timeouts: AGES, ...options } };
+  const child = spawn(process.execPath, ['--import', 'tsx', CHILD, JSON.stringify(task)], {
+    cwd: ROOT,
+    stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
+    // Nothing of the test runner's: its own options are not the caller's.
+    env: { PATH: process.env['PATH'] },
+    timeout: LIMIT_MS,
+  });
+  const code = new Promise<number | null>((resolve) => child.once('close', resolve));
+  const [errors, outcome] = await Promise.all([readAll(child.stderr), readAll(child.stdio[3])]);
+  return { errors, outcome, code: await code };
+}
+
+async function readAll(pipe: unknown): Promise<string> {
+  const chunks: Buffer[] = [];
+  // Made by spawn() for reading: 'pipe' at these places.
+  for await (const chunk of pipe as Readable) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString();
+}
+
+const ended = (outcome: string) => ({ errors: '', outcome, code: 0 });
+const within = (name: keyof typeof AGES): ClientOptions => ({ timeouts: { ...AGES, [name]: 500 } });
+const silent = () => `http://127.0.0.1:${mutePort}`;
+
+describe('when a call has ended, nothing of it keeps the process', () => {
+  it.each(['fetch', 'plan', 'swap', 'balance', 'warm'])('%s, to a node that never answers', async (call) => {
+    expect(await run({ call, options: { ...within('rpc'), rpcUrl: silent() } })).toEqual(ended('timeout untouched'));
+  });
+
+  it.each(['fetch', 'quote'])('%s, to a Jupiter that never answers', async (call) => {
+    expect(await run({ call, options: { ...within('jupiter'), jupiterUrl: silent() } })).toEqual(ended('timeout untouched'));
+  });
+
+  it.each(['fetch', 'pay'])('%s, of terms that never end', async (call) => {
+    expect(await run({ call, options: within('terms'), url: dripping.url })).toEqual(ended('timeout untouched'));
+  });
+
+  it('fetch, of a seller that never answers the paid request', async () => {
+    api.hold(isPaid);
+    expect(await run({ call: 'fetch', funds: HOLDER, options: within('payment') })).toEqual(ended('payment_uncertain uncertain'));
+  });
+
+  it.each(['fetch', 'swap'])('%s, with a signer that never answers', async (call) => {
+    expect(await run({ call, options: within('signer'), hangs: 'signer' })).toEqual(ended('signing_failed untouched'));
+  });
+
+  it('fetch, with a WebSocket that never speaks', async () => {
+    expect(await run({ call: 'fetch', options: { wsUrl: `ws://127.0.0.1:${mutePort}` } })).toEqual(ended('ok'));
+  });
+
+  it('fetch, given up by its caller while no node answers: what it asks for all callers ends by timeouts.rpc', async () => {
+    const options = { timeouts: { ...AGES, rpc: 3_000 }, rpcUrl: silent() };
+    expect(await run({ call: 'fetch', options, patience: 1_000 })).toEqual(ended('TimeoutError'));
+  });
+
+  it.each([
+    ['balance', 'node', () => ({ rpcUrl: silent() })],
+    ['quote', 'Jupiter', () => ({ jupiterUrl: silent() })],
+    ['fetch', 'Jupiter', () => ({ jupiterUrl: silent() })],
+  ] as const)('%s, given up by its caller while no %s answers', async (call, _, options) => {
+    expect(await run({ call, options: options(), patience: 1_000 })).toEqual(ended('TimeoutError'));
+  });
+
+  it.each(['fetch', 'swap'])('%s, given up by its caller while the signer thinks', async (call) => {
+    expect(await run({ call, hangs: 'signer', patience: 'signer' })).toEqual(ended('had enough'));
+  });
+});
