@@ -23,9 +23,10 @@ export interface Postgres {
 const PASSWORD = 'a-password-that-must-not-show';
 /**
  * Runs Postgres for as long as its standard input is open: that closes with the test's process, however that ends. Then the data goes too,
- * unless a line says otherwise.
+ * unless a line says otherwise. A signal to all of the terminal's processes ends the test's, not this one before its time.
  */
-const KEEPER = 'directory=$1; shift; "$@" & server=$!; read -r keep; kill -QUIT $server; wait $server; [ "$keep" ] || rm -rf "$directory"';
+const KEEPER =
+  'trap "" INT TERM HUP; directory=$1; shift; "$@" & server=$!; read -r keep; kill -QUIT $server; wait $server; [ "$keep" ] || rm -rf "$directory"';
 
 /** Starts a Postgres of its own on a free port. */
 export async function startPostgres(): Promise<Postgres> {
