@@ -26,7 +26,7 @@ const PASSWORD = 'a-password-that-must-not-show';
  * unless a line says otherwise. A signal to all of the terminal's processes ends the test's, not this one before its time.
  */
 const KEEPER =
-  'trap "" INT TERM HUP; directory=$1; shift; "$@" & server=$!; read -r keep; kill -QUIT $server; wait $server; [ "$keep" ] || rm -rf "$directory"';
+  'trap "" INT TERM HUP; directory=$1; shift; "$@" & server=$!; read -r keep; kill -QUIT $server 2> /dev/null; wait $server; [ "$keep" ] || rm -rf "$directory"';
 
 /** Starts a Postgres of its own on a free port. */
 export async function startPostgres(): Promise<Postgres> {
