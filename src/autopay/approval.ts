@@ -17,7 +17,7 @@ export function approvalFor(core: Core, place: PlanPlace, choice: Choice, signal
   return async (funding) => {
     if (funding === undefined && approved) return true;
     const late = () => new Error(`policy.approve did not answer within timeouts.signer, ${timeouts.signer} ms.`);
-    const plan = await planOf(core, place, choice, funding);
+    const plan = await planOf(core, place, choice, funding, true);
     try {
       // In an async function: the hook may throw at once. Anything but true is a no.
       const answer: unknown = await bounded(timeouts.signer, late, [signal, core.closing.signal], async () => approve(plan));
@@ -33,10 +33,14 @@ export function approvalFor(core: Core, place: PlanPlace, choice: Choice, signal
 }
 
 function refused(init: { readonly cause?: unknown }): PolicyError {
-  return new PolicyError('approval_refused', 'policy.approve did not approve this payment, so nothing was signed.', {
-    details: { reason: 'refused' },
-    ...init,
-  });
+  return new PolicyError(
+    'approval_refused',
+    'The payment was not approved by policy.approve, so it was not signed. Approve it there and call again, or leave it.',
+    {
+      details: { reason: 'refused' },
+      ...init,
+    },
+  );
 }
 
 /** The refusal of a swap that would take more than what was shown. */

@@ -10,6 +10,7 @@ import type { Rpc } from '../solana/rpc.js';
 import type { Lifetime } from '../solana/types.js';
 import type { Transport } from '../transport.js';
 import { guardCoordination, guardJournal } from './guard-journal.js';
+import { guardTransport, patientLocks } from './guard-peers.js';
 
 // Half of a slow slot: fresh enough to last, old enough to serve calls that come together.
 const BLOCKHASH_MAX_AGE_MS = 2_000;
@@ -45,7 +46,8 @@ export function createCore(config: Config, events: Events, compose: ComposeTrans
     ...(connection === undefined ? {} : { connection }),
   });
   const own = compose(config, rpc);
-  return coreOver(config, events, rpc, config.transport ?? own, walletOf(config.signer.address, config.network), own);
+  const transport = config.transport === undefined ? own : guardTransport(config.transport, timeouts.jupiter);
+  return coreOver(config, events, rpc, transport, walletOf(config.signer.address, config.network), own);
 }
 
 /** A core over a connection and a transport that are there already. Without `prices` the transport is trusted with them: it is our own. */
@@ -59,8 +61,10 @@ export function coreOver(
 ): Core {
   const { network, runtime, journal, timeouts } = config;
   const shared = journal?.coordination?.({ wallet: config.signer.address, network });
+  const coordination = shared === undefined ? wallet.coordination : guardCoordination(shared, timeouts.journal);
   return {
-    ...(shared === undefined ? wallet.coordination : guardCoordination(shared, timeouts.journal)),
+    ...coordination,
+    locks: patientLocks(coordination.locks),
     config,
     events,
     rpc,

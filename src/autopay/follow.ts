@@ -1,3 +1,4 @@
+import { startDeadline } from '../deadline.js';
 import type { Emit } from '../events.js';
 import type { Wallet } from '../journal/registry.js';
 import type { Attempt } from '../journal/types.js';
@@ -62,7 +63,10 @@ async function watch(core: Core, open: Open, emit: Emit): Promise<void> {
 /** Asks the chain once, and closes the attempt if it has decided. */
 export async function decide(core: Core, open: Open, emit: Emit, signal: AbortSignal): Promise<boolean> {
   if (isDecided(open)) return true;
-  const verdict = await findPayment(core.rpc, open.attempt.payment, claimOf(open.attempt), open.seen, signal);
+  // Each call of a node has a deadline, but there may be many of them.
+  const deadline = startDeadline(core.config.timeouts.payment, signal);
+  const search = findPayment(core.rpc, open.attempt.payment, claimOf(open.attempt), open.seen, deadline.signal);
+  const verdict = await search.finally(() => deadline.end());
   if (verdict.state === 'open') return false;
   // Somebody else may have been told meanwhile.
   if (isDecided(open)) return true;

@@ -61,9 +61,14 @@ function callWithin(timeoutMs: number): Call {
 
 async function* eachWithin(call: Call, journal: Journal, owner: Owner, filter: AttemptFilter | undefined): AsyncIterable<Attempt> {
   const iterator = journal.attempts(owner, filter)[Symbol.asyncIterator]();
-  for (;;) {
-    const next: IteratorResult<Attempt, unknown> = await call('attempts', () => iterator.next());
-    if (next.done === true) return;
-    yield next.value;
+  try {
+    for (;;) {
+      const next: IteratorResult<Attempt, unknown> = await call('attempts', () => iterator.next());
+      if (next.done === true) return;
+      yield next.value;
+    }
+  } finally {
+    // Who stops early leaves a cursor open.
+    await call('attempts', async () => iterator.return?.()).catch(() => undefined);
   }
 }

@@ -1,26 +1,44 @@
 import { base64 } from '@scure/base';
 import { throwIfAborted, untilAborted } from '../deadline.js';
-import { TransactionError } from '../errors.js';
+import { TransactionError, type Moved } from '../errors.js';
+import type { Emit } from '../events.js';
 import type { Attempt, SignedSwap } from '../journal/types.js';
 import { landTransaction } from '../solana/confirm.js';
 import type { Address } from '../solana/types.js';
 import type { Core } from './core.js';
 import { ownerOf } from './owner.js';
-import { LAMPORTS_LOCK, mintLock, RESEND_MS } from './run-swap.js';
+import { LAMPORTS_LOCK, mintLock, RESEND_MS, type Swapped } from './run-swap.js';
+import { outcomeOf, readLanded } from './swap-outcome.js';
+
+interface Task {
+  readonly emit: Emit;
+  readonly signal: AbortSignal | undefined;
+  /** Grows by what lands. */
+  readonly moved: Moved[];
+}
+
+/** What earlier swaps came to. */
+export interface Finished {
+  /** Whether there were any. */
+  readonly any: boolean;
+  /** The last that landed as it should. */
+  readonly swap: Swapped | undefined;
+}
 
 /**
  * Brings earlier swaps into a mint to their end: those that an attempt signed before it failed, or its process died. One may still bring the
- * tokens, and a second beside it would swap twice for one purchase, so the same bytes are sent again until the chain has decided.
- * Returns whether there were any; throws `swap_uncertain` where no node tells.
+ * tokens, and a second beside it would swap twice for one purchase, so the same bytes are sent again until the chain has decided. Throws
+ * `swap_uncertain` where no node tells.
  */
-export async function finishOpenSwaps(core: Core, mint: Address, signal: AbortSignal | undefined): Promise<boolean> {
+export async function finishOpenSwaps(core: Core, mint: Address, task: Task): Promise<Finished> {
   const open: Attempt[] = [];
   for await (const attempt of core.journal.attempts(ownerOf(core), { state: 'abandoned' })) if (attempt.mint === mint) open.push(attempt);
+  let last: Swapped | undefined;
   for (const { id, swap } of open) {
-    if (swap !== undefined) await finish(core, mint, swap, signal);
+    if (swap !== undefined) last = (await finish(core, mint, swap, task)) ?? last;
     await core.journal.release(id);
   }
-  return open.length > 0;
+  return { any: open.length > 0, swap: last };
 }
 
 /** Landed, or past its last height: nothing of it is still to come. */
@@ -31,11 +49,12 @@ export async function isOver({ rpc }: Core, { signature, lastValidBlockHeight }:
   return status !== null && status.commitment !== 'processed';
 }
 
-function finish(core: Core, mint: Address, { signature, transaction, lastValidBlockHeight }: SignedSwap, signal: AbortSignal | undefined) {
+async function finish(core: Core, mint: Address, signed: SignedSwap, { emit, signal, moved }: Task): Promise<Swapped | undefined> {
   const { rpc, config, closing, locks } = core;
+  const { signature, transaction, lastValidBlockHeight } = signed;
   const land = async () => {
     throwIfAborted(signal);
-    const { outcome } = await landTransaction({
+    return landTransaction({
       rpc,
       runtime: config.runtime,
       bytes: base64.decode(transaction),
@@ -43,13 +62,31 @@ function finish(core: Core, mint: Address, { signature, transaction, lastValidBl
       resendMs: RESEND_MS,
       signal: closing.signal,
     });
-    if (outcome === 'unknown') throw undecided(signature, lastValidBlockHeight);
   };
   // Its guard counts on what it found on the accounts: no payment leaves from them meanwhile.
-  return untilAborted(locks.hold([mintLock(mint), LAMPORTS_LOCK], land, [signal, closing.signal]), signal);
+  const { outcome } = await untilAborted(locks.hold([mintLock(mint), LAMPORTS_LOCK], land, [signal, closing.signal]), signal);
+  if (outcome === 'unknown') throw undecided(signed);
+  if (outcome === 'failed') emit('swap.failed', { signature, code: 'swap_failed' });
+  if (outcome !== 'confirmed') return undefined;
+  const swapped = await readSwapped(core, signed);
+  const { provider: _provider, ...amounts } = swapped.record;
+  moved.push({ kind: 'swap', ...amounts });
+  emit('swap.confirmed', { ...swapped.record, feeLamports: swapped.feeLamports.toString() });
+  return swapped;
 }
 
-function undecided(signature: string, lastValidBlockHeight: string): TransactionError {
+/** What it took and brought, as the chain shows it; nothing is known of what no node gives. */
+async function readSwapped(core: Core, { signature, inputMint, outputMint, provider, source, output }: SignedSwap): Promise<Swapped> {
+  const landed = await readLanded(core, signature);
+  const seen = landed === undefined ? undefined : outcomeOf(landed, core.config.signer.address, { inputMint, outputMint, source, output });
+  const { inAmount = 0n, outAmount = 0n, feeLamports = 0n } = seen ?? {};
+  return {
+    record: { signature, inputMint, inAmount: inAmount.toString(), outputMint, outAmount: outAmount.toString(), provider },
+    feeLamports,
+  };
+}
+
+function undecided({ signature, lastValidBlockHeight }: SignedSwap): TransactionError {
   return new TransactionError(
     'swap_uncertain',
     `An earlier swap into this token was sent, and no node says what became of it. Nothing more was signed; try again once block height ${lastValidBlockHeight} is final.`,

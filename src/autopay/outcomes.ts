@@ -10,15 +10,8 @@ import type { Settlement } from '../x402/types.js';
  */
 export const outcomes = {
   success: { when: 'Any 2xx.', call: 'the response', delivered: true, askFirst: false, resign: false },
-  refusal: {
-    when: 'Another answer below 500 that says the payment is settled.',
-    call: 'the response',
-    delivered: true,
-    askFirst: false,
-    resign: false,
-  },
   failure: {
-    when: 'A 3xx, 4xx or 5xx that does not say so; any 5xx.',
+    when: 'A 3xx, 4xx or 5xx, also one that says the payment is settled: whoever repeats it means the same purchase.',
     call: 'the response',
     delivered: false,
     askFirst: false,
@@ -39,14 +32,14 @@ export const outcomes = {
     resign: false,
   },
   unsettled: {
-    when: '402 whose settlement says that it failed, or any other word on it.',
+    when: '402 whose settlement says that it failed, or that says nothing to go by.',
     call: 'payment_rejected',
     delivered: false,
     askFirst: false,
     resign: false,
   },
   refused: {
-    when: '402 without a settlement: refused before it was settled, as far as the seller says.',
+    when: '402 of version 2 with terms and without a settlement: refused before it was settled, as far as the seller says.',
     call: 'payment_rejected',
     delivered: false,
     askFirst: false,
@@ -63,16 +56,25 @@ export const outcomes = {
 
 export type Outcome = keyof typeof outcomes;
 
-/** Reads an answer to a paid request. A wrapper repeats a 5xx on its own, so that is no delivery even where the payment settled. */
-export function outcomeOf(status: number, settlement: Settlement | undefined, reason: string | undefined): Exclude<Outcome, 'lost'> {
-  if (status === 402) return rejectionOf(settlement, reason);
-  if (status >= 200 && status < 300) return 'success';
-  return settlement?.success === true && status < 500 ? 'refusal' : 'failure';
+/** What an answer to a paid request says of its payment. */
+export interface Word {
+  readonly settlement?: Settlement | undefined;
+  /** Why it was refused, in the seller's own words. */
+  readonly reason?: string | undefined;
+  /** It has the terms of version 2, which servers send before they settle (x402.md 5.1); those of version 1 come with any refusal. */
+  readonly hasTerms?: boolean;
 }
 
-function rejectionOf(settlement: Settlement | undefined, reason: string | undefined): 'pending' | 'duplicate' | 'unsettled' | 'refused' {
+/** Reads an answer to a paid request. */
+export function outcomeOf(status: number, word: Word): Exclude<Outcome, 'lost'> {
+  if (status === 402) return rejectionOf(word);
+  return status >= 200 && status < 300 ? 'success' : 'failure';
+}
+
+function rejectionOf({ settlement, reason, hasTerms = false }: Word): 'pending' | 'duplicate' | 'unsettled' | 'refused' {
   // v1 servers say it in the body, and facilitators name it with a prefix or without.
-  if (reason !== undefined && /(?:^|_)settlement_pending$/.test(reason)) return 'pending';
-  if (reason !== undefined && /(?:^|_)duplicate_settlement$/.test(reason)) return 'duplicate';
-  return settlement === undefined ? 'refused' : 'unsettled';
+  const says = (what: RegExp) => [settlement?.errorReason, reason].some((text) => text !== undefined && what.test(text));
+  if (says(/(?:^|_)settlement_pending$/)) return 'pending';
+  if (says(/(?:^|_)duplicate_settlement$/)) return 'duplicate';
+  return hasTerms && settlement === undefined ? 'refused' : 'unsettled';
 }

@@ -1,6 +1,6 @@
 import { formatUiAmount } from '../amount.js';
 import { untilAborted } from '../deadline.js';
-import { capUse, capsFor, capsSeen, type Cap, type CapUse, type Spend } from '../policy/caps.js';
+import { capUse, capsFor, capsSeen, takenOf, type Cap, type CapUse, type Spend } from '../policy/caps.js';
 import type { Plan } from '../policy/plan.js';
 import { formatUsd } from '../policy/dollars.js';
 import type { Call } from '../request.js';
@@ -24,9 +24,14 @@ export async function makePlan(core: Core, call: Call, unpaid: Response, terms: 
   return planOf(core, place, choice, choice.funding);
 }
 
-/** What paying by a choice signs: the payment, and the swap that funds it. */
-export async function planOf(core: Core, place: PlanPlace, choice: Choice, funding: Funding | undefined): Promise<Plan> {
+/**
+ * What paying by a choice signs: the payment, and the swap that funds it.
+ *
+ * @param reserved - The caps count the payment already; the plan shows them as they stand before it.
+ */
+export async function planOf(core: Core, place: PlanPlace, choice: Choice, funding: Funding | undefined, reserved = false): Promise<Plan> {
   const { policy } = core.config;
+  const spend = spendOf(choice, new URL(place.url).host);
   const { offer, facts, microUsd, refused } = choice;
   return {
     ...place,
@@ -45,14 +50,14 @@ export async function planOf(core: Core, place: PlanPlace, choice: Choice, fundi
     ...(funding === undefined ? {} : 'quote' in funding ? { swap: withoutRaw(funding.quote) } : { wrap: funding.wrap.toString() }),
     refused,
     maxFeeLamports: (funding === undefined ? 0n : policy.maxFeeLamports).toString(),
-    caps: await usesOf(core, capsFor(policy, spendOf(choice, new URL(place.url).host))),
+    caps: await usesOf(core, capsFor(policy, spend), reserved ? spend : undefined),
   };
 }
 
-/** How much of each cap is used now. */
-export async function usesOf(core: Core, caps: readonly Cap[]): Promise<CapUse[]> {
+/** How much of each cap is used now, a spend left out that is among it. */
+export async function usesOf(core: Core, caps: readonly Cap[], except?: Spend): Promise<CapUse[]> {
   const used = await core.journal.used(ownerOf(core), caps, core.config.runtime.now());
-  return caps.map((cap, index) => capUse(cap, used[index] ?? 0n));
+  return caps.map((cap, index) => capUse(cap, (used[index] ?? 0n) - (except === undefined ? 0n : takenOf(cap, except))));
 }
 
 /** What the caps look at. */

@@ -1,3 +1,4 @@
+import { onAbort } from '../abort.js';
 import { SettlementError, type ErrorInit, type Moved } from '../errors.js';
 import type { Emit } from '../events.js';
 import { startDeadline, throwIfAborted, untilAborted } from '../deadline.js';
@@ -7,6 +8,7 @@ import { peekBody } from '../x402/read.js';
 import { readSettlement, rejectionReason } from '../x402/settlement.js';
 import type { Core } from './core.js';
 import { decide, follow, type Open } from './follow.js';
+import { onLostBody } from './lost-body.js';
 import { outcomeOf, outcomes, type Outcome } from './outcomes.js';
 
 /** One call that presents a payment. */
@@ -40,11 +42,14 @@ export async function present(core: Core, open: Open, showing: Showing): Promise
   const deadline = startDeadline(core.config.timeouts.payment, call.signal);
   try {
     let shown = await show(core, open, showing, deadline.signal);
-    if (!('response' in shown) && outcomes[shown.outcome].askFirst) {
-      await askChain(core, open, emit, deadline.signal);
+    if (!('response' in shown)) {
+      const { askFirst, resign } = outcomes[shown.outcome];
+      if (askFirst) await askChain(core, open, emit, deadline.signal);
+      // Before anything is signed anew, once: what the seller says of it may be wrong.
+      else if (resign && core.config.policy.resign > 0) await decide(core, open, emit, deadline.signal).catch(() => false);
       throwIfAborted(call.signal);
       const settled = open.attempt.state === 'settled';
-      if (settled && mayRepeat(open, showing)) shown = await show(core, open, showing, deadline.signal);
+      if (askFirst && settled && mayRepeat(open, showing)) shown = await show(core, open, showing, deadline.signal);
     }
     if ('response' in shown) {
       deadline.stop(shown.response);
@@ -84,7 +89,7 @@ async function show(core: Core, open: Open, showing: Showing, signal: AbortSigna
   const response = await send(open, showing, signal);
   const settlement = readSettlement(response.headers);
   const reason = response.status === 402 ? await reasonOf(response, timeouts.terms) : undefined;
-  const outcome = outcomeOf(response.status, settlement, reason);
+  const outcome = outcomeOf(response.status, { settlement, reason, hasTerms: response.headers.has('payment-required') });
   const receipt: Receipt = {
     ...open.attempt.receipt,
     ...(settlement === undefined ? {} : { settlement }),
@@ -102,8 +107,18 @@ async function show(core: Core, open: Open, showing: Showing, signal: AbortSigna
     return { outcome, answer: { response, reason } };
   }
   attachReceipt(response, () => open.attempt.receipt);
+  // Headers are not yet an answer: where the rest is lost on its way, a repeated call must not pay anew.
+  if (open.attempt.delivered) onLostBody(response, () => void takeBack(core, open, call));
   emit('payment.answered', { status: response.status, receipt });
   return { response };
+}
+
+/** Notes that the answer did not reach its caller after all; one that the caller itself cut off did. */
+async function takeBack(core: Core, open: Open, { signal }: Call): Promise<void> {
+  if (signal?.aborted === true) return;
+  open.attempt = { ...open.attempt, delivered: false };
+  // Not written down, a repeated call is taken for a new purchase.
+  await core.journal.put(open.attempt).catch(() => undefined);
 }
 
 async function send(open: Open, { call, url, moved, emit }: Showing, signal: AbortSignal): Promise<Response> {
@@ -133,8 +148,16 @@ async function reasonOf(response: Response, timeoutMs: number): Promise<string |
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 2_000;
 
-/** Asks the chain until it has decided, or time is up. */
-async function askChain(core: Core, open: Open, emit: Emit, signal: AbortSignal): Promise<void> {
+/** Asks the chain until it has decided, time is up, or the client closes. */
+async function askChain(core: Core, open: Open, emit: Emit, within: AbortSignal): Promise<void> {
+  const either = new AbortController();
+  const forgets = [within, core.closing.signal].map((one) => onAbort(one, () => either.abort(one.reason)));
+  if (within.aborted || core.closing.signal.aborted) either.abort();
+  await askUntil(core, open, emit, either.signal);
+  for (const forget of forgets) forget();
+}
+
+async function askUntil(core: Core, open: Open, emit: Emit, signal: AbortSignal): Promise<void> {
   for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
     // A node that does not answer decides nothing.
     if (await decide(core, open, emit, signal).catch(() => false)) return;

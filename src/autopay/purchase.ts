@@ -6,6 +6,7 @@ import type { Attempt, SignedSwap } from '../journal/types.js';
 import { announce } from '../journal/registry.js';
 import { capsFor, overBudget, takenOf } from '../policy/caps.js';
 import { formatUsd } from '../policy/dollars.js';
+import { checkPlace } from '../policy/lists.js';
 import type { Receipt } from '../receipt.js';
 import type { Call } from '../request.js';
 import { readPaymentRequired } from '../x402/read.js';
@@ -55,7 +56,7 @@ export async function purchase(
   try {
     // Where a redirect led, the terms are that place's, and so is the paid request.
     const url = unpaid.url === '' ? call.url : unpaid.url;
-    checkPlace(call, unpaid, url);
+    checkRequest(core, call, unpaid, url);
     emit('payment.required', { url, method: call.method, offers: terms.accepts.length });
     const fingerprint = fingerprintOf(call, await call.replayable());
     const response = await underKey(core, idempotencyKey, async () => {
@@ -73,7 +74,8 @@ export async function purchase(
       if (second === undefined) throw shown.rejected;
       const again = await present(core, second, showing);
       if ('response' in again) return again.response;
-      throw again.rejected;
+      // Nothing is over while the first may still land.
+      throw open.attempt.state === 'signed' && again.rejected.funds === 'untouched' ? shown.rejected : again.rejected;
     });
     // Nobody will read the first answer now; unread, it would keep its connection.
     unpaid.body?.cancel().catch(() => undefined);
@@ -93,6 +95,7 @@ export async function purchase(
 async function resign(core: Core, shown: Rejected, first: Open, task: Preparing): Promise<Open | undefined> {
   const { response } = shown.rejected;
   if (core.config.policy.resign === 0 || !outcomes[shown.outcome].resign || response === undefined) return undefined;
+  if (first.attempt.state === 'settled') return undefined;
   const { signal } = task;
   const terms = await readPaymentRequired(response, { timeoutMs: core.config.timeouts.terms, signal }).catch(() => undefined);
   if (terms === undefined) return undefined;
@@ -234,8 +237,10 @@ export function checkOrigin(url: string): void {
   );
 }
 
-function checkPlace(call: Call, unpaid: Response, url: string): void {
+function checkRequest(core: Core, call: Call, unpaid: Response, url: string): void {
   checkOrigin(url);
+  const misplaced = checkPlace(core.config.policy, new URL(url).host);
+  if (misplaced !== undefined) throw misplaced;
   if (unpaid.redirected && call.method !== 'GET' && call.method !== 'HEAD') {
     throw new ProtocolError(
       'unsupported_offer',

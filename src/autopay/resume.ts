@@ -71,7 +71,12 @@ async function takeOver(core: Core): Promise<Left> {
   }
   for (const attempt of reserved) {
     if (attempt.swap === undefined) await core.journal.release(attempt.id);
-    else abandoned.push(await toAbandoned(core, attempt));
+    // Where it goes on after all, it is left alone.
+    else
+      await toAbandoned(core, attempt).then(
+        (one) => abandoned.push(one),
+        () => undefined,
+      );
   }
   return { open, abandoned };
 }

@@ -151,7 +151,10 @@ function exclusively(
     throwIfAborted(signal);
     const signed = await sign();
     const lastValidBlockHeight = signed.lastValidBlockHeight.toString();
-    await onSigned?.({ signature: signed.signature, transaction: base64.encode(signed.bytes), lastValidBlockHeight });
+    const { inputMint, outputMint, provider } = quoted;
+    const { source, output } = signed.expected;
+    const transaction = base64.encode(signed.bytes);
+    await onSigned?.({ signature: signed.signature, transaction, lastValidBlockHeight, inputMint, outputMint, provider, source, output });
     emit('swap.signed', { signature: signed.signature, lastValidBlockHeight });
     try {
       await land(core, signed);
@@ -160,7 +163,7 @@ function exclusively(
       if (isExactChangeError(error)) emit('swap.failed', { signature: signed.signature, code: error.code });
       throw error;
     }
-    const swapped = await finished(core, signed, quoted, emit);
+    const swapped = await finished(core, signed, quoted, emit, onConfirmed !== undefined);
     await onConfirmed?.();
     return swapped;
   };
@@ -217,11 +220,13 @@ async function finished(
     readonly provider: string;
   },
   emit: Emit,
+  forPayment: boolean,
 ): Promise<Swapped> {
   const landed = await readLanded(core, signature);
   if (landed === undefined) {
     emit('warning', { message: `No node gives the confirmed swap ${signature}, so its amounts are reported as quoted.` });
     await forgetBoth(core, { expected });
+    if (forPayment) await rememberLeast(core, expected).catch(() => undefined);
   } else await rememberAfter(core, landed, expected).catch(() => undefined);
   const wrapped = quoted.inputMint === quoted.outputMint;
   const seen = landed === undefined || wrapped ? undefined : outcomeOf(landed, core.config.signer.address, expected);
@@ -280,6 +285,11 @@ async function reservedFor(
     return (await Promise.all(accounts)).reduce((sum, amount) => sum + amount);
   };
   return { input: await held(inputMint), output: await held(outputMint), lamports: await ledger.held(wallet) };
+}
+
+/** What the swap's guard has proved that there is: a node that is behind would show less, and a second swap be made for it. */
+function rememberLeast({ ledger, config }: Core, { output, outputBefore, minOut }: SignedSwap['expected']): Promise<void> {
+  return ledger.see(output, { amount: outputBefore + minOut, at: config.runtime.now() });
 }
 
 /** What they hold now is not known any more; where that cannot be noted, it is read anew when it is old. */

@@ -68,10 +68,11 @@ async function swapAndHold(core: Core, choice: Choice, task: Task, swaps = 1): P
   const { offer } = choice;
   const { id } = task;
   throwIfAborted(task.signal);
+  const earlier = await finishOpenSwaps(core, offer.mint, task);
   // What it brought is not in what was read before it.
-  if (await finishOpenSwaps(core, offer.mint, task.signal)) await core.ledger.forget(choice.facts.source);
+  if (earlier.any) await core.ledger.forget(choice.facts.source);
   const facts = await freshFacts(core, choice, task.signal);
-  if (await holdNow(core, choice, id, task.signal)) return undefined;
+  if (await holdNow(core, choice, id, task.signal)) return earlier.swap;
   const hold = { taken: false };
   // Before anybody else can: those who wait for the account to be free come first once the swap lets go of it.
   const onConfirmed = async () => {

@@ -34,7 +34,11 @@ export function swapFailed(details: ErrorDetails['swap_failed'], cause?: unknown
 }
 
 /** What the landed transaction moved on the wallet's own accounts. */
-export function outcomeOf(landed: LandedTransaction, wallet: string, { inputMint, outputMint, source, output }: SwapOutlook): Outcome {
+export function outcomeOf(
+  landed: LandedTransaction,
+  wallet: string,
+  { inputMint, outputMint, source, output }: Pick<SwapOutlook, 'inputMint' | 'outputMint' | 'source' | 'output'>,
+): Outcome {
   const { feeLamports } = landed;
   // Lamports on all own accounts together: rent moves between them and cancels out, what SOL was swapped does not.
   const lamports = [...new Set([wallet, source, output])].reduce((sum, account) => sum + lamportChange(landed, account), feeLamports);

@@ -173,7 +173,10 @@ export function createAttemptStore({ attempts, carried, widestMs: widest }: Part
       const attempt = copyOf(given);
       const before = kept.get(attempt.id)?.attempt;
       if (before === undefined) throw new Error(`The attempt ${attempt.id} was released: it must not go on.`);
-      if (!mayFollow(before.state, attempt.state)) return undefined;
+      if (!mayFollow(before.state, attempt.state)) {
+        if (attemptStates[before.state].decided) return undefined;
+        throw new Error(`The attempt ${attempt.id} is ${before.state} by now: it must not go on.`);
+      }
       restore(attempt);
       return attempt;
     },
@@ -184,7 +187,9 @@ export function createAttemptStore({ attempts, carried, widestMs: widest }: Part
       return true;
     },
     similar: (owner, fingerprint, idempotencyKey) =>
-      named(owner, idempotencyKey === undefined ? requestName(fingerprint) : keyName(idempotencyKey)),
+      idempotencyKey === undefined
+        ? named(owner, requestName(fingerprint)).filter(isFoundByRequest)
+        : named(owner, keyName(idempotencyKey)),
     attempts(owner, { state, since } = {}) {
       const all = [...kept.values()].map(({ attempt }) => attempt);
       return all.filter(
@@ -229,6 +234,11 @@ function isOf({ wallet, network }: Owner, owner: Owner): boolean {
 
 const ownerName = ({ wallet, network }: Owner) => `${network} ${wallet}`;
 const placeName = ({ host, payTo, mint }: Omit<Place, keyof Owner>) => JSON.stringify([host, payTo, mint]);
+/** Whether a repeated call without a key may have to do with it: what was delivered is over, however often the same is bought. */
+export function isFoundByRequest({ delivered, resigns }: Attempt): boolean {
+  return !delivered || resigns !== undefined;
+}
+
 const requestName = (fingerprint: string) => `request ${fingerprint}`;
 const keyName = (idempotencyKey: string) => `key ${idempotencyKey}`;
 

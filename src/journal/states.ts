@@ -3,13 +3,15 @@
  * the tests walk it.
  *
  * - `counts`: its price counts against the caps.
- * - `next`: what a journal lets follow. An attempt that has a decided state never goes back to an open one.
+ * - `next`: what a journal lets follow.
+ * - `decided`: the chain has spoken. What comes later from somebody who does not know that is dropped; in any other state it is refused.
  * - `release`: a journal may forget it.
  */
 export const attemptStates = {
   reserved: {
     meaning: 'Its price counts against the caps, and its tokens are being held or swapped for. No payment is signed.',
     counts: true,
+    decided: false,
     next: ['reserved', 'abandoned', 'signed'],
     release: true,
     onCrash: 'Freed, once its swap, where it signed one, can do no more.',
@@ -18,6 +20,7 @@ export const attemptStates = {
   abandoned: {
     meaning: 'It failed before a payment was signed, and a swap that it signed may still land.',
     counts: false,
+    decided: false,
     next: ['abandoned'],
     release: true,
     onCrash: 'Freed, once its swap can do no more.',
@@ -26,6 +29,7 @@ export const attemptStates = {
   signed: {
     meaning: 'A payment is signed and written here; it may have left, and it may land until its last valid block height is final.',
     counts: true,
+    decided: false,
     next: ['signed', 'settled', 'unsettled'],
     release: false,
     onCrash: 'The chain is asked until it has decided.',
@@ -34,6 +38,7 @@ export const attemptStates = {
   settled: {
     meaning: 'Our own RPC showed the payment on chain.',
     counts: true,
+    decided: true,
     next: ['settled'],
     release: false,
     onCrash: 'Stays.',
@@ -43,6 +48,7 @@ export const attemptStates = {
   unsettled: {
     meaning: 'Proved that it can never land: past its last valid block height at finalized, and not found.',
     counts: false,
+    decided: true,
     next: ['unsettled'],
     release: false,
     onCrash: 'Stays.',

@@ -27,6 +27,12 @@ export interface SignedSwap {
   readonly signature: string;
   /** Base64 of the signed transaction. */
   readonly transaction: string;
+  readonly inputMint: string;
+  readonly outputMint: string;
+  readonly provider: string;
+  /** The wallet's own token accounts that it takes from and brings to. */
+  readonly source: string;
+  readonly output: string;
   /** Decimal string. */
   readonly lastValidBlockHeight: string;
 }
@@ -97,12 +103,15 @@ export interface Journal {
   reserve(attempt: Attempt, caps: readonly Cap[]): Promise<CapBlock | KeyTaken | undefined>;
   /**
    * Replaces an attempt as a whole: what the next state lacks, its key too, is gone. Where `mayFollow` says that the state cannot follow,
-   * because somebody else has decided it meanwhile, what stands is kept. Rejects where the attempt was released: it must not go on.
+   * a decided attempt stays as it is. Rejects where another one is, or was released: somebody took it for dead, and it must not go on.
    */
   put(attempt: Attempt): Promise<void>;
   /** Forgets an attempt that never signed a payment; its price counts no more. Nothing where it has signed one. */
   release(id: string): Promise<void>;
-  /** Attempts at the same request, or under the same key where one is given; in the order they were made. */
+  /**
+   * Attempts under the same key, where one is given; else those at the same request that a repeated call may have to do with: whose answer was
+   * not delivered, or that were signed after another (`resigns`). In the order they were made.
+   */
   similar(owner: Owner, fingerprint: string, idempotencyKey: string | undefined): Promise<Attempt[]>;
   /** An owner's attempts in the order they were made. */
   attempts(owner: Owner, filter?: AttemptFilter): AsyncIterable<Attempt>;

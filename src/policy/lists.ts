@@ -81,7 +81,7 @@ function refusedBy({ lists }: Policy, values: Readonly<Partial<Record<Kind, stri
     if (value === undefined || entries.some((entry) => (kind === 'hosts' ? namesHost(entry, value) : entry === value)) === allows) continue;
     return new PolicyError(
       'not_allowed',
-      `policy.${name} ${allows ? 'does not name' : 'names'} what is in details.value, so it is not paid. Change the list to allow it.`,
+      `Refused by policy.${name}, which ${allows ? 'does not name' : 'names'} what is in details.value. Change the list to allow it.`,
       { details: { list: name, value: cleanText(value) } },
     );
   }

@@ -15,6 +15,13 @@ export interface OpenJournal {
 }
 
 const STATES = Object.keys(attemptStates) as AttemptState[];
+
+/** A decided attempt stays as it is, whoever does not know it yet; any other that cannot go on is told so. */
+function whatBecomes(from: AttemptState, to: AttemptState): 'replaces' | 'leaves' | 'is refused, and leaves' {
+  if (mayFollow(from, to)) return 'replaces';
+  return attemptStates[from].decided ? 'leaves' : 'is refused, and leaves';
+}
+
 /** How an attempt gets into each state. */
 const WAYS: Readonly<Record<AttemptState, readonly AttemptState[]>> = {
   reserved: [],
@@ -179,7 +186,9 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
               await journal.release(one.id);
               if (attemptStates[one.state].release) model.delete(one.id);
             } else if (one !== undefined && what !== 'release') {
-              await journal.put({ ...one, state: what });
+              const put = journal.put({ ...one, state: what });
+              if (whatBecomes(one.state, what) === 'is refused, and leaves') await expect(put).rejects.toThrow(one.id);
+              else await put;
               if (mayFollow(one.state, what)) model.set(one.id, { ...one, state: what });
             }
             expect(await journal.used(whose, caps, now)).toEqual(caps.map((cap) => modelUsed(cap, now)));
@@ -301,12 +310,14 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
     });
 
     describe('that holds to the table of states', () => {
-      const pairs = STATES.flatMap((from) => STATES.map((to) => [from, to, mayFollow(from, to) ? 'replaces' : 'leaves'] as const));
+      const pairs = STATES.flatMap((from) => STATES.map((to) => [from, to, whatBecomes(from, to)] as const));
 
       it.each(pairs)('for %s, put as %s: %s what stands', async (from, to, what) => {
         const before = await brought(from, { idempotencyKey: 'key' });
         const { idempotencyKey: _key, ...next } = fullAttemptOf({ ...before, state: to, delivered: false, toldAt: NOW });
-        await journal.put(next);
+        const put = journal.put(next);
+        if (what === 'is refused, and leaves') await expect(put).rejects.toThrow(before.id);
+        else await put;
         expect(await all()).toStrictEqual([what === 'replaces' ? next : before]);
         expect(await journal.similar(owner, '', 'key')).toHaveLength(what === 'replaces' ? 0 : 1);
       });
@@ -396,6 +407,17 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
         expect(await similar('other', 'other key')).toEqual([other.id]);
         expect(await similar('fingerprint', 'no such key')).toEqual([]);
         expect(await similar('key', undefined)).toEqual([]);
+      });
+
+      it('like a call without a key: not what was delivered, but for what was signed after another', async () => {
+        const first = await brought('signed');
+        const second = await brought('settled', { resigns: first.id });
+        const third = await brought('settled');
+        for (const one of [second, third]) await journal.put({ ...one, delivered: true });
+        const found = async () => (await journal.similar(owner, first.fingerprint, undefined)).map(({ id }) => id);
+        expect(await found()).toEqual([first.id, second.id]);
+        await journal.put({ ...third, delivered: false });
+        expect(await found()).toEqual([first.id, second.id, third.id]);
       });
 
       it('of the owner alone', async () => {

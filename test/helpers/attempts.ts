@@ -38,7 +38,10 @@ export function fullAttemptOf(over: Partial<Attempt> = {}): Attempt {
     resigns: 'an earlier one',
     amount: '18446744073709551615',
     microUsd: '99999999999999999999999999',
-    swap: { signature: 'swap signature', transaction: 'AAECAwQ=', lastValidBlockHeight: '9007199254740993' },
+    swap: {
+      ...{ signature: 'swap signature', transaction: 'AAECAwQ=', lastValidBlockHeight: '9007199254740993' },
+      ...{ inputMint: 'in', outputMint: 'out', provider: 'provider', source: 'from', output: 'to' },
+    },
     payment: {
       header: { name: 'PAYMENT-SIGNATURE', value: 'e30='.repeat(500) },
       payerSignature: 'payer signature',

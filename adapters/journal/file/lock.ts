@@ -88,9 +88,12 @@ function heldBy(file: OpenFile, place: string, disk: Disk, own: FileId, { id }: 
   return {
     isHeld,
     async release() {
-      givenUp.add(id);
       try {
         if (await isHeld()) await disk.unlink(place);
+      } catch (error) {
+        // Not before: who succeeded it meanwhile would lose its own lock to the unlink above.
+        givenUp.add(id);
+        throw error;
       } finally {
         await file.close();
       }

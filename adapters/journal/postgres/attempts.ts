@@ -1,4 +1,5 @@
 import { copyOf } from '../../../src/journal/attempt-json.js';
+import { isFoundByRequest } from '../../../src/journal/attempt-store.js';
 import { attemptStates, mayFollow, type AttemptState } from '../../../src/journal/states.js';
 import type { Attempt, Journal } from '../../../src/journal/types.js';
 import { takenOf } from '../../../src/policy/caps.js';
@@ -15,6 +16,7 @@ const PAGE = 500;
 
 const states = Object.keys(attemptStates) as AttemptState[];
 const releasable = states.filter((state) => attemptStates[state].release);
+const decided = states.filter((state) => attemptStates[state].decided);
 
 /** The attempts of a journal in the database's tables, which exist. */
 export function attemptsIn(database: Database, tables: Tables): Omit<Journal, 'coordination'> {
@@ -51,8 +53,10 @@ export function attemptsIn(database: Database, tables: Tables): Omit<Journal, 'c
       const written = await database.query('put', put, [...ownerParts(attempt), attempt.id, from, ...columnsOf(attempt)]);
       if (written.length > 0) return;
       // Asked afterwards: within one statement an attempt that is being released would still seem to be there.
-      const standing = await database.query('put', `select id from ${attempts} where id = $1`, [attempt.id]);
-      if (standing.length === 0) throw new Error(`The attempt ${attempt.id} is not in the journal: it was released.`);
+      const [standing] = await database.query('put', `select state from ${attempts} where id = $1`, [attempt.id]);
+      if (standing === undefined) throw new Error(`The attempt ${attempt.id} is not in the journal: it was released.`);
+      if (decided.some((state) => state === standing['state'])) return;
+      throw new Error(`The attempt ${attempt.id} is something else by now: it must not go on.`);
     },
 
     async release(id) {
@@ -103,7 +107,7 @@ function columnsOf(attempt: Attempt): unknown[] {
     amount,
     microUsd ?? '0',
     idempotencyKey === undefined ? null : digest(idempotencyKey),
-    digest(fingerprint),
+    isFoundByRequest(attempt) ? digest(fingerprint) : null,
     JSON.stringify(attempt),
   ];
 }

@@ -89,7 +89,7 @@ async function create(query: Query, tables: Tables): Promise<void> {
       mint text not null,
       amount numeric not null check (amount >= 0),
       micro_usd numeric not null check (micro_usd >= 0),
-      request text not null,
+      request text,
       key text,
       record text not null
     );

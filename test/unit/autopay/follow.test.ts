@@ -24,7 +24,7 @@ async function followed(node: FakeNode) {
     wallet,
     closing,
     journal: { put: () => Promise.resolve() },
-    config: { runtime: systemRuntime },
+    config: { runtime: systemRuntime, timeouts: { payment: 60_000 } },
     rpc: both,
   } as unknown as Core;
   const receipt = { payment: {} };

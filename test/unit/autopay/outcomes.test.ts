@@ -5,7 +5,9 @@ import type { Settlement } from '../../../src/x402/types.js';
 const settled: Settlement = { success: true, transaction: '', network: 'solana' };
 const failed: Settlement = { success: false, transaction: '', network: 'solana', errorReason: 'no luck' };
 
-type Case = readonly [status: number, settlement: Settlement | undefined, reason: string | undefined];
+type Case = [status: number, settlement: Settlement | undefined, reason: string | undefined, hasTerms?: boolean | undefined];
+
+const read = ([status, settlement, reason, hasTerms = false]: Case) => outcomeOf(status, { settlement, reason, hasTerms });
 
 /** What leads to each outcome, and what looks like it and does not. */
 const CASES: Readonly<Record<Exclude<Outcome, 'lost'>, readonly Case[]>> = {
@@ -17,17 +19,14 @@ const CASES: Readonly<Record<Exclude<Outcome, 'lost'>, readonly Case[]>> = {
     [204, undefined, undefined],
     [299, undefined, undefined],
   ],
-  refusal: [
+  failure: [
+    [302, undefined, undefined],
     [303, settled, undefined],
+    [400, undefined, undefined],
     [400, settled, undefined],
     [404, settled, undefined],
     [409, settled, undefined],
-    [499, settled, undefined],
-    [199, settled, undefined],
-  ],
-  failure: [
-    [302, undefined, undefined],
-    [400, undefined, undefined],
+    [429, settled, undefined],
     [404, failed, undefined],
     [429, undefined, undefined],
     [500, settled, undefined],
@@ -41,6 +40,7 @@ const CASES: Readonly<Record<Exclude<Outcome, 'lost'>, readonly Case[]>> = {
     [402, undefined, 'settlement_pending'],
     [402, failed, 'invalid_exact_svm_payload_settlement_pending'],
     [402, settled, 'settlement_pending'],
+    [402, { ...failed, errorReason: 'settlement_pending' }, 'Payment required', true],
   ],
   duplicate: [
     [402, failed, 'duplicate_settlement'],
@@ -54,18 +54,26 @@ const CASES: Readonly<Record<Exclude<Outcome, 'lost'>, readonly Case[]>> = {
     [402, failed, 'settlement_pending_not'],
     [402, failed, 'no duplicate_settlement here'],
     [402, failed, 'notsettlement_pending'],
+    // Bare, or of version 1, whose refusals and failed settlements look alike.
+    [402, undefined, undefined],
+    [402, undefined, 'insufficient_funds'],
+    [402, failed, 'Payment required', true],
   ],
   refused: [
-    [402, undefined, undefined],
-    [402, undefined, 'No matching payment requirements'],
-    [402, undefined, 'insufficient_funds'],
-    [402, undefined, 'SETTLEMENT_PENDING?'],
+    [402, undefined, undefined, true],
+    [402, undefined, 'No matching payment requirements', true],
+    [402, undefined, 'insufficient_funds', true],
+    [402, undefined, 'SETTLEMENT_PENDING?', true],
   ],
 };
 
-describe.each(Object.entries(CASES))('%s', (outcome, cases) => {
-  it.each(cases)('%i, %j, %s', (...one) => expect(outcomeOf(...one)).toBe(outcome));
-});
+for (const [outcome, cases] of Object.entries(CASES)) {
+  describe(outcome, () => {
+    it.each([...cases])('%i, %j, %s', (status, settlement, reason, hasTerms) => {
+      expect(read([status, settlement, reason, hasTerms])).toBe(outcome);
+    });
+  });
+}
 
 describe('the table', () => {
   const rows = Object.entries(outcomes);
@@ -76,13 +84,13 @@ describe('the table', () => {
 
   it('has each status of an answer in one of its rows', () => {
     for (let status = 100; status < 600; status += 1)
-      for (const settlement of [undefined, settled, failed]) expect(outcomes).toHaveProperty(outcomeOf(status, settlement, undefined));
+      for (const settlement of [undefined, settled, failed]) expect(outcomes).toHaveProperty(read([status, settlement, undefined]));
   });
 
   it('counts as delivered only what the caller gets, and never an answer that a retry would repeat', () => {
     for (const [name, { delivered, call }] of rows) if (delivered) expect([name, call]).toEqual([name, 'the response']);
     for (const status of [301, 302, 400, 404, 429, 500, 502, 503, 504]) {
-      const { delivered } = outcomes[outcomeOf(status, undefined, undefined)];
+      const { delivered } = outcomes[read([status, settled, undefined])];
       expect([status, delivered]).toEqual([status, false]);
     }
   });

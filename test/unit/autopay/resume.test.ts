@@ -72,7 +72,7 @@ async function coreWith(attempts: readonly Attempt[], node: FakeNode, part: Part
   };
   const closing = new AbortController();
   const rpc = fakeRpc([node], part);
-  const config = { signer: { address: 'w' }, network: SOLANA_MAINNET, runtime };
+  const config = { signer: { address: 'w' }, network: SOLANA_MAINNET, runtime, timeouts: { payment: 60_000 } };
   // Only what resuming looks at; a whole configuration would say nothing more.
   const wallet = newWallet();
   const core = { ...wallet.coordination, config, events: createEvents(runtime.now), rpc, wallet, journal, closing } as unknown as Core;
@@ -95,7 +95,8 @@ async function coreWith(attempts: readonly Attempt[], node: FakeNode, part: Part
 }
 
 const past: FakeNode = { slot: 2_000, height: 501n };
-const swap = { signature: 's', transaction: 't', lastValidBlockHeight: '500' };
+const route = { inputMint: 'i', outputMint: 'm', provider: 'p', source: 'from', output: 'to' };
+const swap = { signature: 's', transaction: 't', lastValidBlockHeight: '500', ...route };
 const found = (commitment: 'processed' | 'confirmed') => () => Promise.resolve([{ slot: 1, commitment, error: null }]);
 
 describe('a reservation that signed nothing', () => {

@@ -197,7 +197,8 @@ describe('a file that has grown', () => {
     const journal = journalOf();
     const bytes = 'x'.repeat(4_000);
     const payment = { ...fullAttemptOf().payment!, header: { name: 'PAYMENT-SIGNATURE', value: bytes } };
-    const swap = { signature: 'signature', transaction: bytes, lastValidBlockHeight: '1' };
+    const route = { inputMint: 'in', outputMint: 'out', provider: 'provider', source: 'from', output: 'to' };
+    const swap = { signature: 'signature', transaction: bytes, lastValidBlockHeight: '1', ...route };
     const buy = async (id: string, end: object) => {
       const reserved = attemptOf({ id, microUsd: '2' });
       await journal.reserve(reserved, []);

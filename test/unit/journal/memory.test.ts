@@ -23,7 +23,7 @@ describe('forgetting', () => {
     const left = await idsOf(journal.attempts(OWNER));
     expect(left).toHaveLength(10_000);
     expect(left[0]).toBe('old 51');
-    expect(await journal.similar(OWNER, 'old', undefined)).toHaveLength(9_999);
+    expect(left.filter((id) => id.startsWith('old'))).toHaveLength(9_999);
   });
 
   it.each([

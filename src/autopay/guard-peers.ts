@@ -1,0 +1,56 @@
+import { startDeadline } from '../deadline.js';
+import { TransportError } from '../errors.js';
+import type { Locks } from '../journal/locks.js';
+import { bounded } from '../solana/bounded.js';
+import type { Transport, TransportOptions } from '../transport.js';
+
+/** A transport of the caller's, each of whose calls has a deadline and hears of it. */
+export function guardTransport(transport: Transport, timeoutMs: number): Transport {
+  const within =
+    <R, T>(step: string, call: (request: R, options: TransportOptions) => Promise<T>) =>
+    (request: R, options: TransportOptions = {}): Promise<T> =>
+      bounded(
+        timeoutMs,
+        () => late(`transport.${step}`, timeoutMs),
+        [options.signal],
+        (signal) => call(request, { ...options, signal }),
+      );
+  return {
+    quote: within('quote', (request, options) => transport.quote(request, options)),
+    buildSwap: within('buildSwap', (request, options) => transport.buildSwap(request, options)),
+    balance: within('balance', (request, options) => transport.balance(request, options)),
+    parsePayment: within('parsePayment', (request, options) => transport.parsePayment(request, options)),
+    autoPay: within('autoPay', (request, options) => transport.autoPay(request, options)),
+    ...(transport.swapInstruction === undefined
+      ? {}
+      : { swapInstruction: within('swapInstruction', transport.swapInstruction.bind(transport)) }),
+  };
+}
+
+// A signer who is a person, a swap that lands late, and others before us.
+const LOCK_WAIT_MS = 15 * 60_000;
+
+/** Locks whose holders may be in other processes, and are waited for no longer than any work under them can take. */
+export function patientLocks(locks: Locks): Locks {
+  return {
+    async hold(names, work, signals = []) {
+      const deadline = startDeadline(LOCK_WAIT_MS, undefined);
+      try {
+        return await locks.hold(names, () => {
+          deadline.end();
+          return work();
+        }, [...signals, deadline.signal]);
+      } catch (error) {
+        throw deadline.passed ? late('lock', LOCK_WAIT_MS) : error;
+      } finally {
+        deadline.end();
+      }
+    },
+  };
+}
+
+function late(step: string, timeoutMs: number): TransportError {
+  return new TransportError('timeout', `No answer within ${timeoutMs} ms, so nothing more was signed. Try again.`, {
+    details: { step, timeoutMs },
+  });
+}
