@@ -83,7 +83,11 @@ async function tell(sandbox: Sandbox, program: ChildProgram, { point, wallet, jo
     }
     // On record as delivered, it is not known again by a call without a key.
     if (!keyed) purchases = 1 + (await attempts()).filter(({ delivered }) => delivered).length;
-    if (kill.expire !== true) continue;
+    // On another blockhash: what is signed anew is another transaction.
+    if (kill.expire !== true) {
+      node.warp(1);
+      continue;
+    }
     node.warp();
     // One that its payment follows has landed.
     for (const { payment, swap } of await attempts()) {
