@@ -1,5 +1,6 @@
 import type { Sandbox } from 'exact-change/sandbox';
 import { expect } from 'vitest';
+import { landed } from '../../helpers/chain.js';
 import { attemptsIn, linesOf, movesOf, usdcOf, type Line } from './evidence.js';
 import type { Purchase, Story } from './survive.js';
 
@@ -10,6 +11,8 @@ const CENTS_PER_PAYMENT = 1n;
 /** Holds the chain, the journal, the merchant's ledger and what the caller was told against each other. */
 export async function audit(sandbox: Sandbox, { point, wallet, journal, request, held }: Purchase, story: Story): Promise<void> {
   const { purchases } = story;
+  // Signed once, it is brought to its end: a swap that is still on its way must not be missed here.
+  for (const signature of story.swaps) await landed(sandbox.rpcUrl, signature);
   const moves = await movesOf(sandbox, wallet.address);
   const payments = moves.filter(({ received }) => received > 0n);
   const swaps = moves.filter(({ change }) => change > 0n);
@@ -19,6 +22,7 @@ export async function audit(sandbox: Sandbox, { point, wallet, journal, request,
   // The chain: one payment for each purchase, one swap at most, and nothing else.
   expect(payments.map(({ received, change }) => [received, change])).toEqual(Array(purchases).fill([PRICE, -PRICE]));
   expect(swaps.length).toBe(point.wallet === 'swap' ? 1 : 0);
+  for (const signature of story.swaps) expect(swaps.map((one) => one.signature)).toEqual([signature]);
   expect(moves.length).toBe(payments.length + swaps.length);
   expect(moves.filter(({ failed }) => failed)).toEqual([]);
   const paid = sum(payments.map(({ received }) => received));

@@ -39,7 +39,7 @@ export async function buildChild(): Promise<ChildProgram> {
   const directory = await mkdtemp(join(tmpdir(), 'exact-change-kill-'));
   const program = join(directory, 'child.cjs');
   await build({
-    entryPoints: [source('./child.ts')],
+    entryPoints: [fileURLToPath(new URL('./child.ts', import.meta.url))],
     outfile: program,
     bundle: true,
     platform: 'node',

@@ -59,6 +59,8 @@ function nameOf({ step, edge, count, expire, confirmationMs }: Kill): string {
 }
 
 const SLOWLY = { confirmationMs: 1_000 };
+/** The next process begins before it is even processed. */
+const IN_FLIGHT = { confirmationMs: 10_000 };
 
 const UNSIGNED = [
   ...around('seller unpaid'),
@@ -162,7 +164,7 @@ export const points = {
     ...FORMS.map((form) => point('held', form, [at('payment is processed', 1, SLOWLY)])),
     ...FORMS.slice(0, 2).map((form) => point('swap', form, [at('swap is processed', 1, SLOWLY)])),
     ...['rpc sendTransaction after', 'rpc getSignatureStatuses before'].map((edge, index) =>
-      point('swap', inTurn(FORMS, index), [at(edge, 1, SLOWLY)]),
+      point('swap', inTurn(FORMS, index), [at(edge, 1, IN_FLIGHT)]),
     ),
   ],
   swap: [
@@ -225,7 +227,7 @@ export const points = {
     ...again('swap', SWAP_EXPIRED, 'GET', [
       inResume('journal release before'),
       at('journal put swap after'),
-      at('rpc sendTransaction after', 1, SLOWLY),
+      at('rpc sendTransaction after', 1, IN_FLIGHT),
     ]),
     point('held', 'GET', [UNSENT, inResume('rpc getEpochInfo before'), at('seller paid after'), at('journal put told before')]),
     point('swap', 'keyed POST', [

@@ -25,6 +25,8 @@ export interface Purchase {
 export interface Story {
   /** Every payment that was on record when a process was killed, by the attempt's id. */
   readonly recorded: ReadonlyMap<string, Attempt>;
+  /** Signatures of swaps on record when a process was killed, that could land yet. */
+  readonly swaps: ReadonlySet<string>;
   /** Of the processes that lived, in their order: what each call was told. */
   readonly outcomes: readonly Outcome[];
   /** How many purchases there were. */
@@ -64,6 +66,8 @@ async function tell(sandbox: Sandbox, program: ChildProgram, { point, wallet, jo
   const task = { ...wallet, rpcUrl, wsUrl, jupiterUrl, journal, request };
   const attempts = () => attemptsIn(journal, wallet.address);
   const recorded = new Map<string, Attempt>();
+  const swaps = new Set<string>();
+  const expired = new Set<string>();
   let purchases = 1;
   for (const [index, kill] of kills.entries()) {
     const steps = index === 0 ? (['call'] as const) : (['resume', 'call'] as const);
@@ -73,10 +77,24 @@ async function tell(sandbox: Sandbox, program: ChildProgram, { point, wallet, jo
     watch?.calm();
     node.confirmationMs = CONFIRMATION_MS;
     expectKilled(killed, watch === undefined ? kill : undefined);
-    for (const attempt of await attempts()) if (attempt.payment !== undefined) recorded.set(attempt.id, attempt);
+    for (const attempt of await attempts()) {
+      if (attempt.payment !== undefined) recorded.set(attempt.id, attempt);
+      if (attempt.swap !== undefined && !expired.has(attempt.swap.signature)) swaps.add(attempt.swap.signature);
+    }
     // On record as delivered, it is not known again by a call without a key.
     if (!keyed) purchases = 1 + (await attempts()).filter(({ delivered }) => delivered).length;
-    if (kill.expire === true) node.warp();
+    // On another blockhash: what is signed anew is another transaction.
+    if (kill.expire !== true) {
+      node.warp(1);
+      continue;
+    }
+    node.warp();
+    // One that its payment follows has landed.
+    for (const { payment, swap } of await attempts()) {
+      if (payment !== undefined || swap === undefined) continue;
+      expired.add(swap.signature);
+      swaps.delete(swap.signature);
+    }
   }
 
   const live = async () => {
@@ -85,10 +103,11 @@ async function tell(sandbox: Sandbox, program: ChildProgram, { point, wallet, jo
     return { outcome: outcomeOf(ended), spent: spentIn(ended) };
   };
   let last = await live();
-  if (last.outcome.kind === 'error' && last.outcome.code === 'payment_uncertain') {
-    expect(last.outcome.funds).toBe('uncertain');
-    const open = (await attempts()).filter(({ state }) => state === 'signed');
-    expect(open.map(({ payment }) => payment?.payerSignature)).toEqual([last.outcome.details['payerSignature']]);
+  if (isUncertain(last.outcome)) {
+    const { payerSignature } = last.outcome.details;
+    const open = (await attempts()).filter(({ payment }) => payment?.payerSignature === payerSignature);
+    expect(open.map(({ state }) => state)).not.toContain('unsettled');
+    expect(open.length).toBe(1);
     node.warp();
     last = await live();
   }
@@ -98,7 +117,7 @@ async function tell(sandbox: Sandbox, program: ChildProgram, { point, wallet, jo
     last = await live();
     outcomes.push(last.outcome);
   }
-  return { recorded, outcomes, purchases, spent: last.spent };
+  return { recorded, swaps, outcomes, purchases, spent: last.spent };
 }
 
 /** It was killed, where it did so itself at the moment it was told: a point that was not reached fails, and shows what was passed instead. */
@@ -118,6 +137,11 @@ function outcomeOf({ messages }: Ended): Outcome {
   const [called, ...others] = messages.filter((one): one is Extract<Message, { kind: 'called' }> => one.kind === 'called');
   expect(others).toEqual([]);
   return called!.outcome;
+}
+
+/** Asked of the chain before it had decided, or shown once more to a seller who was settling it, and refused by him. */
+function isUncertain(outcome: Outcome): outcome is Extract<Outcome, { kind: 'error' }> {
+  return outcome.kind === 'error' && outcome.funds === 'uncertain' && ['payment_uncertain', 'payment_rejected'].includes(outcome.code);
 }
 
 function spentIn({ messages }: Ended): string[] {
