@@ -6,6 +6,7 @@ import type { Core } from './core.js';
 import { decide, openOf, type Open } from './follow.js';
 import { mayRepeat, present } from './present.js';
 import { ownerOf } from './owner.js';
+import { save } from './save.js';
 
 // A blockhash lasts for a minute or two; after a day only history is left to be asked about.
 const FORGOTTEN_MS = 24 * 60 * 60_000;
@@ -29,9 +30,14 @@ export async function adopt(core: Core, repeat: Repeat): Promise<Response | unde
   const { call, emit } = repeat;
   const all = (await findEarlier(core, repeat)).map((earlier) => openOf(core, earlier));
   for (const open of all) if (open.attempt.state === 'signed') await ask(core, open, emit, call.signal);
-  const signed = all.filter(({ attempt }) => attempt.state === 'signed');
+  const undecidedOnes = all.filter(({ attempt }) => attempt.state === 'signed');
+  const forgotten = await Promise.all(undecidedOnes.map((open) => isForgotten(core, open)));
+  const signed = undecidedOnes.filter((_, index) => forgotten[index] !== true);
   // One that another was signed after is presented no more: both would be paid.
-  const current = signed.find(({ attempt }) => !all.some((other) => other.attempt.resigns === attempt.id));
+  const settledIds = all.filter(({ attempt }) => attempt.state === 'settled').map(({ attempt }) => attempt.id);
+  const isReplaced = (id: string) => all.some(({ attempt }) => attempt.resigns === id);
+  // Nor one that was signed after another which the chain has shown meanwhile.
+  const current = signed.find(({ attempt }) => !isReplaced(attempt.id) && !settledIds.some((id) => id === attempt.resigns));
   if (current !== undefined) {
     if (mayRepeat(current, repeat)) return presentAgain(core, current, repeat);
     throw undecided(current);
@@ -53,6 +59,8 @@ export async function adopt(core: Core, repeat: Repeat): Promise<Response | unde
 /** To the address that asked for it, wherever this call was led. */
 async function presentAgain(core: Core, open: Open, { call, repeatable, emit, startedAt }: Repeat): Promise<Response> {
   await core.claims.take(open.attempt.id).catch((cause: unknown) => {
+    // It may have been taken all the same, and would keep every later call away.
+    core.claims.drop(open.attempt.id).catch(() => undefined);
     throw undecided(open, cause);
   });
   const shown = await present(core, open, { call, url: open.attempt.url, repeatable, moved: [], emit, startedAt });
@@ -67,18 +75,23 @@ async function findEarlier(core: Core, { fingerprint, idempotencyKey }: Repeat):
   const asked = similar.filter(({ payment, delivered }) => payment !== undefined && (idempotencyKey !== undefined || !delivered));
   const live = asked.length === 0 ? new Set<string>() : await core.claims.live(asked.map(({ id }) => id));
   for (const attempt of similar) {
-    const { payment, receipt, state, toldAt, delivered, at } = attempt;
+    const { payment, receipt, state, toldAt, delivered } = attempt;
     if (idempotencyKey !== undefined && attempt.fingerprint !== fingerprint) throw mismatch();
     if (payment === undefined || receipt === undefined || state === 'unsettled') continue;
     if (idempotencyKey !== undefined && live.has(attempt.id)) throw inProgress({ payerSignature: payment.payerSignature });
     // Parallel calls without a key are separate purchases, and so are later ones once the answer arrived, or was told to be lost.
     const lost = !delivered && !live.has(attempt.id) && !similar.some((later) => later.resigns === attempt.id && later.delivered);
     const untold = toldAt === undefined || runtime.now() - toldAt <= retryWindow;
-    // Nobody can tell any more, where no node remembers it, and nothing of it can still land.
-    const forgotten = state === 'signed' && runtime.now() - at > FORGOTTEN_MS;
-    if (idempotencyKey !== undefined || (lost && untold && !forgotten)) found.push({ ...attempt, payment, receipt });
+    if (idempotencyKey !== undefined || (lost && untold)) found.push({ ...attempt, payment, receipt });
   }
   return found;
+}
+
+/** Nobody can tell any more, where no node remembers it, and nothing of it can still land. A clock alone does not say so: clocks jump. */
+async function isForgotten({ rpc, config, closing }: Core, { attempt }: Open): Promise<boolean> {
+  if (config.runtime.now() - attempt.at <= FORGOTTEN_MS) return false;
+  const tip = await rpc.tip('finalized', { signal: closing.signal }).catch(() => undefined);
+  return tip !== undefined && tip.height > BigInt(attempt.payment.lastValidBlockHeight);
 }
 
 async function ask(core: Core, open: Open, emit: Emit, signal: AbortSignal | undefined): Promise<void> {
@@ -99,7 +112,7 @@ async function markTold(core: Core, open: Open): Promise<void> {
   if (attempt.toldAt !== undefined) return;
   open.attempt = { ...attempt, toldAt: core.config.runtime.now() };
   // Not written down, it is told once more than it had to be.
-  await core.journal.put(open.attempt).catch(() => undefined);
+  await save(core, open).catch(() => undefined);
 }
 
 function spent({ payment, receipt, mint, amount }: Open['attempt'], response?: Response): SettlementError {
@@ -126,10 +139,16 @@ function withoutProvider({ provider: _provider, ...swap }: NonNullable<Open['att
 
 function undecided({ attempt }: Open, cause?: unknown): SettlementError {
   const { payerSignature, lastValidBlockHeight } = attempt.payment;
+  const { swap } = attempt.receipt;
   return new SettlementError(
     'payment_uncertain',
     `An earlier payment for this same call may still settle until block height ${lastValidBlockHeight} is final. Repeat the call after that, or pay anew by giving a new idempotencyKey.`,
-    { details: { payerSignature, lastValidBlockHeight }, funds: 'uncertain', ...(cause === undefined ? {} : { cause }) },
+    {
+      details: { payerSignature, lastValidBlockHeight },
+      funds: 'uncertain',
+      moved: swap === undefined ? [] : [{ kind: 'swap', ...withoutProvider(swap) }],
+      ...(cause === undefined ? {} : { cause }),
+    },
   );
 }
 

@@ -5,6 +5,7 @@ import type { Attempt } from '../journal/types.js';
 import type { Receipt } from '../receipt.js';
 import type { Core } from './core.js';
 import { claimOf, findPayment, type Verdict } from './find-payment.js';
+import { save } from './save.js';
 
 // The facilitator has waited for confirmation before the answer, so the first look mostly suffices.
 const FIRST_WAIT_MS = 250;
@@ -79,22 +80,18 @@ function isDecided({ attempt }: Open): boolean {
 }
 
 async function closeAttempt(core: Core, open: Open, verdict: Exclude<Verdict, { state: 'open' }>, emit: Emit): Promise<void> {
-  const { attempt } = open;
-  const { source } = attempt.payment;
-  const settled = verdict.state === 'settled';
-  const receipt: Receipt = {
-    ...attempt.receipt,
-    state: verdict.state,
-    payment: settled ? { ...attempt.receipt.payment, signature: verdict.signature } : attempt.receipt.payment,
-  };
-  open.attempt = { ...attempt, state: verdict.state, receipt };
-  await core.journal.put(open.attempt).catch((error: unknown) => {
-    // What is not written down is not decided: it is asked again.
-    open.attempt = attempt;
-    throw error;
-  });
-  await endHold(core, attempt.id, source, verdict).catch(() => undefined);
-  emit(settled ? 'payment.settled' : 'payment.unsettled', { receipt });
+  const { id, payment } = open.attempt;
+  // First, and again where the write fails: ended twice is ended, and a hold that nobody ends would keep its tokens for ever.
+  await endHold(core, id, payment.source, verdict);
+  // What is not written down is not decided: it is asked again.
+  await save(core, open, (attempt) => closed(attempt, verdict));
+  emit(verdict.state === 'settled' ? 'payment.settled' : 'payment.unsettled', { receipt: open.attempt.receipt });
+}
+
+function closed(attempt: Open['attempt'], verdict: Exclude<Verdict, { state: 'open' }>): Open['attempt'] {
+  const { receipt } = attempt;
+  const payment = verdict.state === 'settled' ? { ...receipt.payment, signature: verdict.signature } : receipt.payment;
+  return { ...attempt, state: verdict.state, receipt: { ...receipt, state: verdict.state, payment } };
 }
 
 async function endHold({ ledger }: Core, id: string, source: string, verdict: Exclude<Verdict, { state: 'open' }>): Promise<void> {

@@ -6,6 +6,7 @@ import type { Attempt, SignedSwap } from '../journal/types.js';
 import { landTransaction } from '../solana/confirm.js';
 import type { Address } from '../solana/types.js';
 import type { Core } from './core.js';
+import { freeDead } from './dead.js';
 import { ownerOf } from './owner.js';
 import { LAMPORTS_LOCK, mintLock, RESEND_MS, type Swapped } from './run-swap.js';
 import { outcomeOf, readLanded } from './swap-outcome.js';
@@ -27,10 +28,12 @@ export interface Finished {
 
 /**
  * Brings earlier swaps into a mint to their end: those that an attempt signed before it failed, or its process died. One may still bring the
- * tokens, and a second beside it would swap twice for one purchase, so the same bytes are sent again until the chain has decided. Throws
- * `swap_uncertain` where no node tells.
+ * tokens, and a second beside it would swap twice for one purchase, so the same bytes are sent again until the chain has decided; where
+ * somebody has to approve what is signed, and may have said no since, it is only asked about. Throws `swap_uncertain` where no node tells.
  */
 export async function finishOpenSwaps(core: Core, mint: Address, task: Task): Promise<Finished> {
+  // A process that died meanwhile left one that is still its own.
+  await freeDead(core);
   const open: Attempt[] = [];
   for await (const attempt of core.journal.attempts(ownerOf(core), { state: 'abandoned' })) if (attempt.mint === mint) open.push(attempt);
   let last: Swapped | undefined;
@@ -42,7 +45,11 @@ export async function finishOpenSwaps(core: Core, mint: Address, task: Task): Pr
 }
 
 /** Landed, or past its last height: nothing of it is still to come. */
-export async function isOver({ rpc }: Core, { signature, lastValidBlockHeight }: SignedSwap, signal: AbortSignal): Promise<boolean> {
+export async function isOver(
+  { rpc }: Core,
+  { signature, lastValidBlockHeight }: SignedSwap,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
   const { height } = await rpc.tip('finalized', { signal });
   if (height > BigInt(lastValidBlockHeight)) return true;
   const [status = null] = await rpc.statuses([signature], { history: true, signal });
@@ -52,6 +59,7 @@ export async function isOver({ rpc }: Core, { signature, lastValidBlockHeight }:
 async function finish(core: Core, mint: Address, signed: SignedSwap, { emit, signal, moved }: Task): Promise<Swapped | undefined> {
   const { rpc, config, closing, locks } = core;
   const { signature, transaction, lastValidBlockHeight } = signed;
+  if (config.policy.approve !== undefined && !(await isOver(core, signed, signal))) throw undecided(signed);
   const land = async () => {
     throwIfAborted(signal);
     return landTransaction({

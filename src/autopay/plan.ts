@@ -57,7 +57,10 @@ export async function planOf(core: Core, place: PlanPlace, choice: Choice, fundi
 /** How much of each cap is used now, a spend left out that is among it. */
 export async function usesOf(core: Core, caps: readonly Cap[], except?: Spend): Promise<CapUse[]> {
   const used = await core.journal.used(ownerOf(core), caps, core.config.runtime.now());
-  return caps.map((cap, index) => capUse(cap, (used[index] ?? 0n) - (except === undefined ? 0n : takenOf(cap, except))));
+  return caps.map((cap, index) => {
+    const [all = 0n, own] = [used[index], except === undefined ? 0n : takenOf(cap, except)];
+    return capUse(cap, all > own ? all - own : 0n);
+  });
 }
 
 /** What the caps look at. */

@@ -8,6 +8,7 @@ import { peekBody } from '../x402/read.js';
 import { readSettlement, rejectionReason } from '../x402/settlement.js';
 import type { Core } from './core.js';
 import { decide, follow, type Open } from './follow.js';
+import { save } from './save.js';
 import { onLostBody } from './lost-body.js';
 import { outcomeOf, outcomes, type Outcome } from './outcomes.js';
 
@@ -22,6 +23,8 @@ export interface Showing {
   readonly moved: readonly Moved[];
   readonly emit: Emit;
   readonly startedAt: number;
+  /** Whoever calls may sign anew after it, and lets go of the attempt then. */
+  readonly keepsClaim?: boolean;
 }
 
 /** The answer to a paid request, or what a 402 to it means. */
@@ -64,7 +67,7 @@ export async function present(core: Core, open: Open, showing: Showing): Promise
     throw error;
   } finally {
     deadline.stop();
-    await core.claims.drop(open.attempt.id).catch(() => undefined);
+    if (showing.keepsClaim !== true) await core.claims.drop(open.attempt.id).catch(() => undefined);
     void follow(core, open, emit);
   }
 }
@@ -98,9 +101,9 @@ async function show(core: Core, open: Open, showing: Showing, signal: AbortSigna
   // A 402 may claim a transaction too, one that is still pending: where to look first.
   open.attempt = { ...open.attempt, delivered: outcomes[outcome].delivered, receipt };
   // The answer is worth more than its record: the next write of this attempt, by whoever follows it, catches up.
-  await core.journal
-    .put(open.attempt)
-    .catch(() => emit('warning', { message: `The journal could not be written after payment ${receipt.payment.payerSignature}.` }));
+  await save(core, open).catch(() =>
+    emit('warning', { message: `The journal could not be written after payment ${receipt.payment.payerSignature}.` }),
+  );
   if (response.status === 402) {
     // A wrong idea of our own balance is the likeliest of our own mistakes.
     await core.ledger.forget(open.attempt.payment.source).catch(() => undefined);
@@ -108,17 +111,16 @@ async function show(core: Core, open: Open, showing: Showing, signal: AbortSigna
   }
   attachReceipt(response, () => open.attempt.receipt);
   // Headers are not yet an answer: where the rest is lost on its way, a repeated call must not pay anew.
-  if (open.attempt.delivered) onLostBody(response, () => void takeBack(core, open, call));
+  if (open.attempt.delivered) onLostBody(response, () => takeBack(core, open));
   emit('payment.answered', { status: response.status, receipt });
   return { response };
 }
 
-/** Notes that the answer did not reach its caller after all; one that the caller itself cut off did. */
-async function takeBack(core: Core, open: Open, { signal }: Call): Promise<void> {
-  if (signal?.aborted === true) return;
+/** Notes that the answer did not reach its caller after all, also where that one gave up: its next call means the same purchase. */
+async function takeBack(core: Core, open: Open): Promise<void> {
   open.attempt = { ...open.attempt, delivered: false };
   // Not written down, a repeated call is taken for a new purchase.
-  await core.journal.put(open.attempt).catch(() => undefined);
+  await save(core, open).catch(() => undefined);
 }
 
 async function send(open: Open, { call, url, moved, emit }: Showing, signal: AbortSignal): Promise<Response> {

@@ -20,6 +20,7 @@ import type { Open } from './follow.js';
 import { outcomes } from './outcomes.js';
 import { spendOf } from './plan.js';
 import { present, type Rejected } from './present.js';
+import { freeDead } from './dead.js';
 import { abandon, takeUp } from './resume.js';
 import { secure } from './secure.js';
 import { checkHeader, signPayment } from './sign-payment.js';
@@ -68,9 +69,16 @@ export async function purchase(
       const task = { id, place, signal: call.signal, emit, moved, startedAt };
       const open = await chooseAndPrepare(core, terms, task);
       const showing = { call, url, repeatable, moved, emit, startedAt };
-      const shown = await present(core, open, showing);
+      const mayResign = core.config.policy.resign > 0;
+      const presenting = present(core, open, { ...showing, keepsClaim: mayResign });
+      const signing = presenting.then((shown) =>
+        'response' in shown ? undefined : resign(core, shown, open, { ...task, id: newId(core) }),
+      );
+      // Until both are on record, nobody else presents the first again.
+      const letGo = () => (mayResign ? core.claims.drop(open.attempt.id).catch(noop) : Promise.resolve());
+      const second = await signing.finally(letGo);
+      const shown = await presenting;
       if ('response' in shown) return shown.response;
-      const second = await resign(core, shown, open, { ...task, id: newId(core) });
       if (second === undefined) throw shown.rejected;
       const again = await present(core, second, showing);
       if ('response' in again) return again.response;
@@ -182,17 +190,30 @@ export async function prepare(
   const reserved: Attempt = {
     ...{ id, wallet: signer.address, network, state: 'reserved', delivered: false },
     ...place,
-    at: startedAt,
+    at: runtime.now(),
     ...spendOf(choice, host),
   };
   // Before it is there for others to see: until its answer is there, nobody takes it for a lost one.
-  await core.claims.take(id);
+  await core.claims.take(id).catch((error: unknown) => {
+    // It may have been taken all the same.
+    core.claims.drop(id).catch(() => undefined);
+    throw error;
+  });
   let attempt = reserved;
   let reservation = false;
   try {
     await reserve(core, reserved);
     reservation = true;
-    const onSwapSigned = (swap: SignedSwap) => core.journal.put((attempt = { ...attempt, swap }));
+    const onSwapSigned = async (swap: SignedSwap) => {
+      const before = attempt;
+      // Before it is written: who gives up meanwhile must know of it.
+      attempt = { ...attempt, swap };
+      await core.journal.put(attempt).catch((error: unknown) => {
+        // It does not leave now, and so it must not later.
+        attempt = before;
+        throw error;
+      });
+    };
     const approve = approvalFor(core, { url: place.url, method: place.method, status: 402 }, choice, signal);
     const swap = await secure(core, choice, { id, emit, signal, moved, onSwapSigned, approve, onCounted });
     const funded = runtime.now();
@@ -202,16 +223,20 @@ export async function prepare(
     throwIfAborted(signal);
     const timings = { funded: funded - startedAt, signed: runtime.now() - startedAt };
     const receipt = firstReceipt(core, reserved, choice, payment.payerSignature, swap, timings);
-    const open = { ...attempt, state: 'signed' as const, payment, receipt };
+    // It is spent from now on, however long it waited for a swap or an approval.
+    const open = { ...attempt, state: 'signed' as const, at: runtime.now(), payment, receipt };
     // Rejects where another process took this one for dead and freed its budget.
     await core.journal.put(open);
     emit('payment.signed', { payerSignature: payment.payerSignature, lastValidBlockHeight: payment.lastValidBlockHeight });
     return { attempt: open, seen: new Set() };
   } catch (error) {
-    // What could not be written now is freed by who takes up the journal next; the reason of the failure says more.
-    await core.ledger.release(facts.source, id).catch(() => undefined);
-    // One whose answer was lost may be there.
-    if (reservation || isExactChangeError(error, 'journal_unavailable')) await giveUp(core, attempt, moved, error).catch(() => undefined);
+    const undo = async () => {
+      await core.ledger.release(facts.source, id);
+      // One whose answer was lost may be there.
+      if (reservation || isExactChangeError(error, 'journal_unavailable')) await giveUp(core, attempt, moved, error);
+    };
+    // What could not be undone now is freed with all that the dead left; the reason of the failure says more.
+    await undo().catch(() => undefined);
     await core.claims.drop(id).catch(() => undefined);
     throw error;
   }
@@ -251,7 +276,10 @@ function checkRequest(core: Core, call: Call, unpaid: Response, url: string): vo
 }
 
 async function reserve(core: Core, attempt: Attempt): Promise<void> {
-  const refused = await core.journal.reserve(attempt, capsFor(core.config.policy, attempt));
+  const caps = capsFor(core.config.policy, attempt);
+  let refused = await core.journal.reserve(attempt, caps);
+  // What the dead hold of a cap, or of a key, keeps nobody from it.
+  if (refused !== undefined && (await freeDead(core)).freed > 0) refused = await core.journal.reserve(attempt, caps);
   if (refused === undefined) return;
   if ('taken' in refused) throw inProgress({});
   throw overBudget(refused.cap, refused.used, takenOf(refused.cap, attempt));

@@ -2,8 +2,8 @@ import type { Attempt } from '../journal/types.js';
 import type { Receipt } from '../receipt.js';
 import type { Core } from './core.js';
 import { decide, follow, openOf, type Open } from './follow.js';
+import { deadOnes, freeDead, toAbandoned } from './dead.js';
 import { isOver } from './open-swaps.js';
-import { ownerOf } from './owner.js';
 
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
@@ -61,7 +61,7 @@ interface Left {
 
 /** Frees what dead calls reserved, and finds what else they left. */
 async function takeOver(core: Core): Promise<Left> {
-  const [signed, reserved, abandoned] = await Promise.all([dead(core, 'signed'), dead(core, 'reserved'), dead(core, 'abandoned')]);
+  const [signed, abandoned] = await Promise.all([deadOnes(core, 'signed'), deadOnes(core, 'abandoned')]);
   const open: Open[] = [];
   for (const attempt of signed) {
     const { payment, receipt, id, amount } = attempt;
@@ -69,37 +69,13 @@ async function takeOver(core: Core): Promise<Left> {
     await core.ledger.hold(payment.source, id, BigInt(amount));
     open.push(openOf(core, { ...attempt, payment, receipt }));
   }
-  for (const attempt of reserved) {
-    if (attempt.swap === undefined) await core.journal.release(attempt.id);
-    // Where it goes on after all, it is left alone.
-    else
-      await toAbandoned(core, attempt).then(
-        (one) => abandoned.push(one),
-        () => undefined,
-      );
-  }
-  return { open, abandoned };
-}
-
-/** Attempts that no call is at, in this process or another. */
-async function dead(core: Core, state: 'signed' | 'reserved' | 'abandoned'): Promise<Attempt[]> {
-  const attempts: Attempt[] = [];
-  for await (const attempt of core.journal.attempts(ownerOf(core), { state })) attempts.push(attempt);
-  if (attempts.length === 0) return [];
-  const live = await core.claims.live(attempts.map(({ id }) => id));
-  return attempts.filter(({ id }) => !live.has(id));
+  const freed = await freeDead(core);
+  return { open, abandoned: [...abandoned, ...freed.abandoned] };
 }
 
 /** Frees the budget and the key of an attempt that signed no payment, and keeps its swap on record until it can land no more. */
 export async function abandon(core: Core, attempt: Attempt): Promise<void> {
   void waitForSwap(core, await toAbandoned(core, attempt));
-}
-
-async function toAbandoned(core: Core, attempt: Attempt): Promise<Attempt> {
-  const { idempotencyKey: _key, ...rest } = attempt;
-  const abandoned: Attempt = { ...rest, state: 'abandoned' };
-  await core.journal.put(abandoned);
-  return abandoned;
 }
 
 /** Swaps that a core waits for already. */

@@ -72,6 +72,8 @@ export function createAttemptStore({ attempts, carried, widestMs: widest }: Part
   const owners = new Map<string, Map<string, Spot>>();
   // Ids of attempts that nothing more will happen to, in the order in which that came about.
   const closed = new Set<string>();
+  /** In flight: few, and counted whatever their time. */
+  const reserved = new Map<string, Attempt>();
   let made = 0;
   // Who reserves without caps must not make the caps of others forget.
   let widestMs = Math.max(DAY_MS, widest ?? 0);
@@ -89,8 +91,10 @@ export function createAttemptStore({ attempts, carried, widestMs: widest }: Part
     for (const name of namesOf(attempt)) entry(index, name, () => new Set()).add(attempt.id);
     if (attemptStates[attempt.state].counts) spotOf(attempt).tally.add(attempt.at, takenBy(attempt));
     if (isClosed(attempt)) closed.add(attempt.id);
+    if (attempt.state === 'reserved') reserved.set(attempt.id, attempt);
   };
   const leave = (attempt: Attempt): void => {
+    reserved.delete(attempt.id);
     for (const name of namesOf(attempt)) {
       const ids = index.get(name);
       ids?.delete(attempt.id);
@@ -138,6 +142,8 @@ export function createAttemptStore({ attempts, carried, widestMs: widest }: Part
       // Of what is forgotten, a window wider than any before counts too much rather than too little.
       if (carriedUntil > since) sum += inUnit(cap, place, gone);
     }
+    // What is only reserved is yet to be spent, however long it has waited.
+    for (const attempt of reserved.values()) if (attempt.at <= since && isOf(attempt, owner)) sum += takenOf(cap, attempt);
     return sum;
   };
   const named = (owner: Owner, name: string): Attempt[] =>

@@ -78,9 +78,13 @@ export function forget({ known: _known, ...book }: Book): Book {
   return book;
 }
 
-/** Promises an amount to an attempt; nothing where it has its promise, or lately spent it. */
+/** Promises an amount to an attempt; nothing where it has its promise, or the chain shows that it lately spent it. */
 export function hold(book: Book, id: string, amount: bigint): Book {
-  if ([...book.holds, ...book.spent].some((one) => one.id === id)) return book;
+  const gone = book.spent.find((one) => one.id === id);
+  // Spent on nobody's word but that its client closed: whether it has left is open again, and so is what there is.
+  if (gone !== undefined && gone.slot === undefined)
+    return hold(forget({ ...book, spent: book.spent.filter((one) => one !== gone) }), id, amount);
+  if (gone !== undefined || isHeld(book, id)) return book;
   return { ...book, made: book.made + 1, holds: [...book.holds, { id, amount, ordinal: book.made }] };
 }
 
@@ -105,6 +109,11 @@ export function spend(book: Book, id: string, slot?: number): Book {
   if (ordinal >= known.doubtful) return left;
   if (slot === undefined || known.slot === undefined) return forget(after);
   return slot > known.slot ? left : after;
+}
+
+/** Whether an attempt lately spent what it was promised. */
+export function isSpent({ spent }: Book, id: string): boolean {
+  return spent.some((one) => one.id === id);
 }
 
 /** Whether an attempt has its promise. */

@@ -1,4 +1,4 @@
-import { availableIn, emptyBook, forget, heldOf, hold, isHeld, release, see, spend, type Book, type Known } from './book.js';
+import { availableIn, emptyBook, forget, heldOf, hold, isHeld, isSpent, release, see, spend, type Book, type Known } from './book.js';
 
 /** What a wallet's accounts hold, less what is promised to payments and swaps in flight. Accounts are token account addresses, and the wallet's own for lamports. */
 export interface Ledger {
@@ -11,7 +11,7 @@ export interface Ledger {
   forget(account: string): Promise<void>;
   /** Holds an amount for an attempt if it is there, as one step; true where the attempt has its hold. */
   take(account: string, id: string, amount: bigint, since: number): Promise<boolean>;
-  /** Holds an amount for an attempt that has signed it already; nothing where it is, or was, held. */
+  /** Holds an amount for an attempt that has signed it already; nothing where it is held, or the chain shows that it was spent. */
   hold(account: string, id: string, amount: bigint): Promise<void>;
   /** Ends a hold: the tokens left, in `slot` where the chain shows it. Without a hold, nothing. */
   spend(account: string, id: string, slot?: number): Promise<void>;
@@ -35,9 +35,8 @@ export function ledgerOver({ read, change }: BookShelf): Ledger {
     forget: (account) => to(account, forget),
     take: (account, id, amount, since) =>
       change(account, (book) => {
-        if ((availableIn(book, since) ?? 0n) < amount) return { book, result: isHeld(book, id) };
-        const after = hold(book, id, amount);
-        return { book: after, result: isHeld(after, id) };
+        const isThere = !isSpent(book, id) && (availableIn(book, since) ?? 0n) >= amount;
+        return isThere ? { book: hold(book, id, amount), result: true } : { book, result: isHeld(book, id) };
       }),
     hold: (account, id, amount) => to(account, (book) => hold(book, id, amount)),
     spend: (account, id, slot) => to(account, (book) => spend(book, id, slot)),

@@ -115,7 +115,10 @@ export interface Journal {
   similar(owner: Owner, fingerprint: string, idempotencyKey: string | undefined): Promise<Attempt[]>;
   /** An owner's attempts in the order they were made. */
   attempts(owner: Owner, filter?: AttemptFilter): AsyncIterable<Attempt>;
-  /** What is spent or reserved of each cap at a time, in the cap's unit. */
+  /**
+   * What is spent or reserved of each cap at a time, in the cap's unit. What is only reserved counts however long ago that was: it is yet to be
+   * spent.
+   */
   used(owner: Owner, caps: readonly Cap[], now: number): Promise<bigint[]>;
   /** What keeps payers in several processes out of each other's way. A journal without it is for the payers of one process. */
   coordination?(owner: Owner): Coordination;
@@ -126,7 +129,7 @@ export interface Coordination {
   readonly ledger: Ledger;
   readonly locks: Locks;
   readonly claims: Claims;
-  /** Counts up under a name, never twice the same: what tells apart payments that carry no nonce of their own. */
+  /** Counts up under a name, from 1 or more, never twice the same: what tells apart payments that carry no nonce of their own. */
   next(name: string): Promise<number>;
 }
 

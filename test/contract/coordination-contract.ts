@@ -59,7 +59,7 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
         await mine.ledger.see('account', { amount: 100n, at: 0 });
         await mine.ledger.hold('account', 'one', 10n);
         await mine.ledger.hold('account', 'two', 20n);
-        await Promise.all([mine.ledger.spend('account', 'one'), theirs.ledger.spend('account', 'one')]);
+        await Promise.all([mine.ledger.spend('account', 'one', 7), theirs.ledger.spend('account', 'one', 7)]);
         await Promise.all([mine.ledger.release('account', 'two'), theirs.ledger.spend('account', 'no such hold')]);
         await theirs.ledger.hold('account', 'one', 10n);
         expect([await mine.ledger.available('account', 0), await mine.ledger.held('account')]).toEqual([90n, 0n]);

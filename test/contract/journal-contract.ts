@@ -168,7 +168,10 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
           const model = new Map<string, Attempt>();
           const modelUsed = (cap: Cap, now: number) =>
             [...model.values()]
-              .filter(({ state, at }) => attemptStates[state].counts && (cap.windowMs === undefined || at > now - cap.windowMs))
+              .filter(
+                ({ state, at }) =>
+                  attemptStates[state].counts && (cap.windowMs === undefined || state === 'reserved' || at > now - cap.windowMs),
+              )
               .reduce((sum, one) => sum + takenOf(cap, one), 0n);
           let now = NOW;
           for (const { what, which, take, priced, spot: place, after } of steps) {
@@ -209,7 +212,7 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
       });
 
       it('to the millisecond what is in a window, and for ever where there is none', async () => {
-        await reserved();
+        await brought('signed');
         for (const windowMs of [1, 1_000, DAY_MS, 30 * DAY_MS]) {
           const cap = dayCap(0n, { windowMs });
           const looks = [-60_000, 0, windowMs - 1, windowMs, windowMs + 1].map((later) => used(cap, NOW + later));
@@ -218,8 +221,23 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
         expect(await used(totalCap(0n), NOW + 1_000 * DAY_MS)).toBe(10_000n);
       });
 
+      it('whatever is reserved, however long it waits to be spent', async () => {
+        const one = await reserved();
+        expect(await used(dayCap(0n, { windowMs: 1_000 }), NOW + DAY_MS)).toBe(10_000n);
+        expect(await used(dayCap(0n, { windowMs: 1_000, host: 'another' }), NOW + DAY_MS)).toBe(0n);
+        expect(await journal.reserve(own({ at: NOW + DAY_MS }), [dayCap(1n, { unit: 'payments', windowMs: 1_000 })])).toMatchObject({
+          used: 1n,
+        });
+        // Spent, it counts from then on.
+        await journal.put({ ...one, state: 'signed', at: NOW + 5_000 });
+        expect([
+          await used(dayCap(0n, { windowMs: 1_000 }), NOW + 5_999),
+          await used(dayCap(0n, { windowMs: 1_000 }), NOW + 6_000),
+        ]).toEqual([10_000n, 0n]);
+      });
+
       it('in a window by the time of the attempt that is to be reserved', async () => {
-        await reserved();
+        await brought('signed');
         const at = (later: number) => journal.reserve(own({ at: NOW + later }), [dayCap(10_000n)]);
         expect(await at(DAY_MS - 1)).toMatchObject({ used: 10_000n });
         expect(await at(DAY_MS)).toBeUndefined();

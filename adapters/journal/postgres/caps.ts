@@ -29,7 +29,7 @@ export function capValues(asked: readonly Asked[], now: number): unknown[] {
   ];
 }
 
-/** The caps of the parameters as rows, `used` among their columns: the hours that lie in the window, and the attempts of the one that it begins in. */
+/** The caps of the parameters as rows, `used` among their columns: the hours that lie in the window, the attempts of the one that it begins in, and older ones that are only reserved. */
 export function capRows({ attempts, spent }: Tables): string {
   // `counts` and `takenOf` of the policy, once for sums and once for single attempts.
   const counted = (row: string) => `${row}.wallet = $1 and ${row}.network = $2
@@ -44,6 +44,9 @@ export function capRows({ attempts, spent }: Tables): string {
     ), 0) + coalesce((
       select sum(case c.unit when 'USD' then a.micro_usd when 'payments' then 1 else a.amount end)
       from ${attempts} a where a.counts and a.at > c.since and a.at < c.edge and ${counted('a')}
+    ), 0) + coalesce((
+      select sum(case c.unit when 'USD' then a.micro_usd when 'payments' then 1 else a.amount end)
+      from ${attempts} a where a.state in ('reserved', 'abandoned', 'signed') and a.state = 'reserved' and a.at <= c.since and ${counted('a')}
     ), 0) as used
     from unnest($3::int[], $4::text[], $5::numeric[], $6::numeric[], $7::float8[], $8::float8[], $9::float8[], $10::text[], $11::text[], $12::text[])
       as c (n, unit, most, cost, since, hour, edge, host, pay_to, mint)`;

@@ -48,9 +48,10 @@ export function sharedClaims(session: Session, database: Database, { claims }: T
     },
     async live(ids) {
       const named = new Map(ids.map((id) => [name(id), id]));
-      const text = `select distinct id from ${claims} where id = any ($1::text[]) and holder in (${HOLDERS})`;
-      const rows = await database.query('claims', text, [[...named.keys()]]);
-      return new Set(rows.flatMap((row) => named.get(row['id'] ?? '') ?? []));
+      // What this instance claims, it knows itself: a row of its own whose deletion was lost must not seem alive.
+      const text = `select distinct id from ${claims} where id = any ($1::text[]) and instance <> $2 and holder in (${HOLDERS})`;
+      const rows = await database.query('claims', text, [[...named.keys()], instance]);
+      return new Set([...ids.filter((id) => mine.has(name(id))), ...rows.flatMap((row) => named.get(row['id'] ?? '') ?? [])]);
     },
     get any() {
       return mine.size > 0;

@@ -7,18 +7,20 @@ import type { Attempt } from '../../../src/journal/types.js';
 import { SOLANA_DEVNET, SOLANA_MAINNET } from '../../../src/network.js';
 import type { Runtime } from '../../../src/runtime.js';
 import { systemRuntime } from '../../../src/runtime.js';
+import { addressOf } from '../../../src/solana/address.js';
 import type { Rpc } from '../../../src/solana/rpc.js';
 import { fakeRpc, OURS, payment, refused, type FakeNode } from './fake-chain.js';
 
 type Core = Parameters<typeof resume>[0];
 const HOUR = 3_600_000;
+const [WALLET, MINT] = [addressOf(new Uint8Array(32).fill(1)), addressOf(new Uint8Array(32).fill(2))];
 const NOW = 10 * HOUR;
 const cap = { name: 'maxPerDay', unit: 'USD', windowMs: 24 * HOUR, limit: 10_000_000n } as const;
 
 function attempt(id: string, part: Partial<Attempt> = {}): Attempt {
   return {
     id,
-    wallet: 'w',
+    wallet: WALLET,
     network: SOLANA_MAINNET,
     state: 'reserved',
     delivered: false,
@@ -28,7 +30,7 @@ function attempt(id: string, part: Partial<Attempt> = {}): Attempt {
     fingerprint: id,
     at: NOW - HOUR,
     payTo: 'p',
-    mint: 'm',
+    mint: MINT,
     amount: '1',
     microUsd: '1000000',
     ...part,
@@ -48,7 +50,7 @@ function signed(id: string, part: Parameters<typeof payment>[0] = {}): Attempt {
       timings: {},
     },
     payment: {
-      ...{ network: SOLANA_MAINNET, mint: 'm', amount: '1', decimals: 6, payTo: 'p', payer: 'w' },
+      ...{ network: SOLANA_MAINNET, mint: MINT, amount: '1', decimals: 6, payTo: 'p', payer: WALLET },
       payerSignature: made.payerSignature,
     },
   };
@@ -72,16 +74,16 @@ async function coreWith(attempts: readonly Attempt[], node: FakeNode, part: Part
   };
   const closing = new AbortController();
   const rpc = fakeRpc([node], part);
-  const config = { signer: { address: 'w' }, network: SOLANA_MAINNET, runtime, timeouts: { payment: 60_000 } };
+  const config = { signer: { address: WALLET }, network: SOLANA_MAINNET, runtime, timeouts: { payment: 60_000 } };
   // Only what resuming looks at; a whole configuration would say nothing more.
   const wallet = newWallet();
   const core = { ...wallet.coordination, config, events: createEvents(runtime.now), rpc, wallet, journal, closing } as unknown as Core;
   const states = async () => {
     const all: Record<string, string> = {};
-    for await (const { id, state } of journal.attempts({ wallet: 'w', network: SOLANA_MAINNET })) all[id] = state;
+    for await (const { id, state } of journal.attempts({ wallet: WALLET, network: SOLANA_MAINNET })) all[id] = state;
     return all;
   };
-  const used = async () => (await journal.used({ wallet: 'w', network: SOLANA_MAINNET }, [cap], now))[0];
+  const used = async () => (await journal.used({ wallet: WALLET, network: SOLANA_MAINNET }, [cap], now))[0];
   const pass = async (ms: number) => {
     now += ms;
     for (const nap of naps) {
@@ -95,7 +97,7 @@ async function coreWith(attempts: readonly Attempt[], node: FakeNode, part: Part
 }
 
 const past: FakeNode = { slot: 2_000, height: 501n };
-const route = { inputMint: 'i', outputMint: 'm', provider: 'p', source: 'from', output: 'to' };
+const route = { inputMint: 'i', outputMint: MINT, provider: 'p', source: 'from', output: 'to' };
 const swap = { signature: 's', transaction: 't', lastValidBlockHeight: '500', ...route };
 const found = (commitment: 'processed' | 'confirmed') => () => Promise.resolve([{ slot: 1, commitment, error: null }]);
 
@@ -158,7 +160,7 @@ describe('a reservation with a signed swap', () => {
     );
     await resume(core);
     expect(await used()).toBe(0n);
-    expect(await journal.similar({ wallet: 'w', network: SOLANA_MAINNET }, 'dead', 'order')).toEqual([]);
+    expect(await journal.similar({ wallet: WALLET, network: SOLANA_MAINNET }, 'dead', 'order')).toEqual([]);
   });
 
   it('is waited for once, and no longer than the client lives', async () => {

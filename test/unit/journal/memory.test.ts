@@ -50,7 +50,7 @@ describe('forgetting', () => {
 
   it('never makes a cap with a window forget, also where a payment without a price, or another client, brings no caps', async () => {
     const journal = memoryJournal();
-    await journal.reserve(attemptOf({ microUsd: '1', at: NOW - 40 * DAY_MS }), [dayCap(5n, { windowMs: 30 * DAY_MS })]);
+    await journal.reserve(attemptOf({ ...delivered, microUsd: '1', at: NOW - 40 * DAY_MS }), [dayCap(5n, { windowMs: 30 * DAY_MS })]);
     for (let index = 0; index < 10_050; index += 1)
       await journal.reserve(attemptOf({ ...delivered, microUsd: '1', at: NOW - 29 * DAY_MS }), []);
     expect(await journal.used(OWNER, [dayCap(1n, { windowMs: 30 * DAY_MS })], NOW)).toEqual([10_050n]);

@@ -1,0 +1,53 @@
+import type { Attempt } from '../journal/types.js';
+import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../network.js';
+import { associatedTokenAddress } from '../solana/accounts.js';
+import type { Core } from './core.js';
+import { ownerOf } from './owner.js';
+
+/** Attempts in a state that no call is at, in this process or another. */
+export async function deadOnes(core: Core, state: 'signed' | 'reserved' | 'abandoned'): Promise<Attempt[]> {
+  const attempts: Attempt[] = [];
+  for await (const attempt of core.journal.attempts(ownerOf(core), { state })) attempts.push(attempt);
+  if (attempts.length === 0) return [];
+  const live = await core.claims.live(attempts.map(({ id }) => id));
+  return attempts.filter(({ id }) => !live.has(id));
+}
+
+/** What was freed. */
+export interface Freed {
+  readonly freed: number;
+  /** Those of them whose swap may still land. */
+  readonly abandoned: readonly Attempt[];
+}
+
+/** Gives back what dead calls reserved and held. Those that signed a swap stay on record until that can land no more. */
+export async function freeDead(core: Core): Promise<Freed> {
+  const dead = await deadOnes(core, 'reserved');
+  const abandoned: Attempt[] = [];
+  for (const attempt of dead) {
+    await releaseHolds(core, attempt);
+    if (attempt.swap === undefined) await core.journal.release(attempt.id);
+    // Where it goes on after all, it is left alone.
+    else
+      await toAbandoned(core, attempt).then(
+        (one) => abandoned.push(one),
+        () => undefined,
+      );
+  }
+  return { freed: dead.length, abandoned };
+}
+
+/** Frees the budget and the key of an attempt that signed no payment, and keeps its swap on record. */
+export async function toAbandoned(core: Core, attempt: Attempt): Promise<Attempt> {
+  const { idempotencyKey: _key, ...rest } = attempt;
+  const abandoned: Attempt = { ...rest, state: 'abandoned' };
+  await core.journal.put(abandoned);
+  return abandoned;
+}
+
+/** Which of the two token programs its mint belongs to is not on record. */
+async function releaseHolds({ ledger, config }: Core, { id, mint }: Attempt): Promise<void> {
+  for (const program of [TOKEN_PROGRAM, TOKEN_2022_PROGRAM]) {
+    await ledger.release(associatedTokenAddress(config.signer.address, mint, program), id);
+  }
+}
