@@ -172,6 +172,8 @@ export interface Wire {
   readonly address: string;
   /** Nothing comes through any more, and nobody is told. */
   silence(): void;
+  /** As {@link Wire.silence}, and not even the end of a connection comes through: the other side takes it for alive. */
+  unplug(): void;
   speak(): void;
   /** Ends the connections that there are. */
   cut(): void;
@@ -182,18 +184,24 @@ export async function wireTo(address: string): Promise<Wire> {
   const target = new URL(address);
   const sockets = new Set<Socket>();
   let silent = false;
+  let unplugged = false;
   const server = createServer((near) => {
     const far = connect(Number(target.port), target.hostname);
+    // Of a connection that lost something on its way, nothing arrives any more.
+    let torn = false;
     for (const [from, to] of [
       [near, far],
       [far, near],
     ] as const) {
       sockets.add(from);
-      from.on('data', (chunk) => void (silent || to.write(chunk)));
+      from.on('data', (chunk) => {
+        torn ||= unplugged;
+        if (!silent && !torn) to.write(chunk);
+      });
       from.on('error', () => undefined);
       from.on('close', () => {
         sockets.delete(from);
-        to.destroy();
+        if (!unplugged) to.destroy();
       });
     }
   }).listen(0, '127.0.0.1');
@@ -206,7 +214,11 @@ export async function wireTo(address: string): Promise<Wire> {
   return {
     address: near.href,
     silence: () => void (silent = true),
-    speak: () => void (silent = false),
+    unplug: () => void (unplugged = true),
+    speak: () => {
+      silent = false;
+      unplugged = false;
+    },
     cut,
     async close() {
       cut();

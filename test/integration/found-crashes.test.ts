@@ -1,0 +1,117 @@
+import { memoryJournal, SOLANA_MAINNET, type ClientOptions } from 'exact-change';
+import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { fingerprintOf } from '../../src/autopay/fingerprint.js';
+import type { Attempt } from '../../src/journal/types.js';
+import { envelopeV2 } from '../fixtures/malformed-402.js';
+import { attemptOf, DAY_MS } from '../helpers/attempts.js';
+import { until } from '../helpers/chain.js';
+import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { answerTerms, isPaid, startSeller, type Seller } from '../helpers/seller.js';
+import { offerOf, settle } from '../helpers/settling.js';
+import { signedOf, timesSpent } from '../helpers/spends.js';
+
+let sandbox: Sandbox;
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ confirmationMs: 20 });
+});
+afterEach(async () => {
+  vi.useRealTimers();
+  await closePayers();
+});
+afterAll(() => sandbox.close());
+
+const url = (path: string) => sandbox.apiUrl + path;
+const usedOf = async ({ client }: Payer) => (await client.spent())[0]?.used;
+
+/** The clock jumps, and stands still there; timers run on. */
+function jump(ms: number): void {
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + ms });
+}
+
+/** Takes payments and never answers them; settles none by itself. */
+async function losing(): Promise<Seller> {
+  const seller = await startSeller((request, response) => {
+    if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
+    request.socket.destroy();
+  });
+  onTestFinished(() => seller.close());
+  return seller;
+}
+
+describe('a process that died with a reservation, after this one had looked at the journal', () => {
+  async function bereft(options: ClientOptions, over: Partial<Attempt>): Promise<Payer> {
+    const journal = memoryJournal();
+    const payer = await payerOn(sandbox, { USDC: '1' }, { ...options, journal });
+    expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
+    const owner = { wallet: payer.address, network: SOLANA_MAINNET };
+    await journal.reserve(attemptOf({ ...owner, mint: sandbox.mints.USDC.address, at: Date.now(), ...over }), []);
+    return payer;
+  }
+
+  it('keeps nobody from its idempotency key', async () => {
+    const fingerprint = fingerprintOf({ method: 'GET', url: url('/usdc'), headers: new Headers() }, undefined);
+    const payer = await bereft({}, { idempotencyKey: 'order', fingerprint });
+    expect((await payer.client.fetch(url('/usdc'), { idempotencyKey: 'order' })).status).toBe(200);
+    expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC'), await usedOf(payer)]).toEqual([2, 2, '0.02']);
+  });
+
+  it('keeps nobody from its share of a cap', async () => {
+    const payer = await bereft({ policy: { maxPerDay: '0.02' } }, {});
+    expect(await usedOf(payer)).toBe('0.02');
+    expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
+    expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC'), await usedOf(payer)]).toEqual([2, 2, '0.02']);
+    await failureOf(payer.client.fetch(url('/usdc')), 'budget_exhausted');
+    expect(signedOf(payer, 'payment')).toBe(2);
+  });
+});
+
+describe('a client that closed while its payment was undecided', () => {
+  it('leaves the tokens promised: another client does not take them for free', async () => {
+    const journal = memoryJournal();
+    const payer = await payerOn(sandbox, { USDC: '0.015' }, { journal });
+    const seller = await losing();
+    await failureOf(payer.client.fetch(`${seller.url}/one`), 'payment_uncertain');
+    await payer.client.close();
+    const next = payer.again({ journal });
+    await next.resume();
+    // Past what a balance is known for.
+    jump(31_000);
+    await failureOf(next.fetch(`${seller.url}/another`), 'insufficient_funds');
+    expect([signedOf(payer, 'payment'), seller.paid.length]).toEqual([1, 1]);
+  });
+});
+
+describe('a clock that jumps', () => {
+  it('by a day forgets no payment that may still settle', async () => {
+    const payer = await payerOn(sandbox, { USDC: '1' });
+    const seller = await losing();
+    const post = { method: 'POST', body: 'x' };
+    await failureOf(payer.client.fetch(seller.url, post), 'payment_uncertain');
+    jump(DAY_MS + 3_600_000);
+    await failureOf(payer.client.fetch(seller.url, post), 'payment_uncertain');
+    vi.useRealTimers();
+    for (const paid of seller.paid) expect((await settle(sandbox, paid)).success).toBe(true);
+    expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC')]).toEqual([1, 1]);
+    await failureOf(payer.client.fetch(seller.url, post), 'already_spent');
+    expect(signedOf(payer, 'payment')).toBe(1);
+  });
+
+  it('past a window leaves in it the payment that still waits to be approved', async () => {
+    const answers: ((yes: boolean) => void)[] = [];
+    // The first is asked about until the test answers.
+    const approve = () => new Promise<boolean>((resolve) => void (answers.push(resolve) > 1 && resolve(true)));
+    const payer = await payerOn(sandbox, { USDC: '1' }, { policy: { approve, limits: [{ payments: 1, per: 'minute' }] } });
+    const first = payer.client.fetch(url('/usdc'));
+    const yes = await until('the first is asked about', () => answers[0]);
+    await failureOf(payer.client.fetch(url('/usdc')), 'budget_exhausted');
+    jump(61_000);
+    await failureOf(payer.client.fetch(url('/usdc')), 'budget_exhausted');
+    yes(true);
+    expect((await first).status).toBe(200);
+    // It is spent in the minute in which it was signed.
+    await failureOf(payer.client.fetch(url('/usdc')), 'budget_exhausted');
+    expect([signedOf(payer, 'payment'), answers.length, await timesSpent(sandbox, payer, 'USDC')]).toEqual([1, 1, 1]);
+  });
+});

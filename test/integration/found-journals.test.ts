@@ -1,0 +1,111 @@
+import { SOLANA_MAINNET } from 'exact-change';
+import { postgresJournal } from 'exact-change/journal/postgres';
+import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { envelopeV2 } from '../fixtures/malformed-402.js';
+import { attemptOf, dayCap, listOf } from '../helpers/attempts.js';
+import { tokenAccount, until } from '../helpers/chain.js';
+import { closePayers, failureOf, payerOn } from '../helpers/payer.js';
+import { startPostgres, wireTo, type Postgres } from '../helpers/postgres.js';
+import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
+import { offerOf, settle } from '../helpers/settling.js';
+import { signedOf, timesSpent } from '../helpers/spends.js';
+
+let sandbox: Sandbox;
+let postgres: Postgres;
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ confirmationMs: 20 });
+  postgres = await startPostgres();
+});
+afterEach(closePayers);
+afterAll(async () => {
+  await sandbox.close();
+  await postgres.stop();
+});
+
+const url = (path: string) => sandbox.apiUrl + path;
+
+/** A wallet whose journal is behind a wire, and a seller that settles a payment, and unplugs the wire instead of answering. */
+async function unplugged() {
+  const wire = await wireTo(await postgres.createDatabase());
+  const journal = postgresJournal({ connectionString: wire.address, timeoutMs: 1_000 });
+  const payer = await payerOn(sandbox, { USDC: '1' }, { journal, timeouts: { journal: 3_000 } });
+  const seller = await startSeller((request, response) => {
+    if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
+    void settle(sandbox, request).then(() => {
+      wire.unplug();
+      request.socket.destroy();
+    });
+  });
+  onTestFinished(async () => {
+    await Promise.all([closePayers(), seller.close()]);
+    await journal.close();
+    await wire.close();
+  });
+  return { payer, seller, wire };
+}
+
+describe('a call whose way to the database breaks between its payment and its answer', () => {
+  it.each([{ method: 'GET' }, { method: 'POST', body: 'x' }])('is told that it has paid when it is repeated: $method', async (init) => {
+    const { payer, seller, wire } = await unplugged();
+    const lost = await failureOf(payer.client.fetch(seller.url, init), 'payment_uncertain');
+    await failureOf(payer.client.fetch(seller.url, init), 'journal_unavailable');
+    wire.speak();
+    const spent = await failureOf(payer.client.fetch(seller.url, init), 'already_spent');
+    expect(spent.details.payerSignature).toBe(lost.details.payerSignature);
+    expect([signedOf(payer, 'payment'), seller.paid.length, await timesSpent(sandbox, payer, 'USDC')]).toEqual([1, 1, 1]);
+  });
+});
+
+describe('a process that died between its hold and its signature', () => {
+  it('keeps no tokens and no budget from the next one', async () => {
+    const journal = postgresJournal({ connectionString: await postgres.createDatabase() });
+    onTestFinished(async () => {
+      await closePayers();
+      await journal.close();
+    });
+    const payer = await payerOn(sandbox, { USDC: '0.01' }, { journal, policy: { maxPerDay: '0.01' } });
+    const owner = { wallet: payer.address, network: SOLANA_MAINNET };
+    const account = await tokenAccount(payer.address, sandbox.mints.USDC);
+    const { ledger } = journal.coordination(owner);
+    const dead = attemptOf({ ...owner, mint: sandbox.mints.USDC.address, at: Date.now() });
+    await journal.reserve(dead, []);
+    await ledger.see(account, { amount: 10_000n, at: Date.now() });
+    expect(await ledger.take(account, dead.id, 10_000n, 0)).toBe(true);
+    await payer.client.resume();
+    expect([await listOf(journal.attempts(owner)), await ledger.held(account)]).toEqual([[], 0n]);
+    expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
+    expect(await timesSpent(sandbox, payer, 'USDC')).toBe(1);
+  });
+});
+
+describe('two processes of one wallet that lacks the token', () => {
+  it('pay all their calls, each once, and leave nothing held', { timeout: 60_000 }, async () => {
+    const connectionString = await postgres.createDatabase();
+    const journal = postgresJournal({ connectionString });
+    const theirs = postgresJournal({ connectionString });
+    onTestFinished(async () => {
+      await closePayers();
+      await Promise.all([journal.close(), theirs.close()]);
+    });
+    const swapping = { autoSwap: true, swapFrom: ['USDT'] };
+    const payer = await payerOn(sandbox, { SOL: '0.5', USDT: '5' }, { ...swapping, journal });
+    const clients = [payer.client, payer.again({ ...swapping, journal: theirs })];
+    const calls = [0, 1, 2, 3].flatMap((n) => clients.map((client, which) => client.fetch(url(`/usdc?${n}${which}`))));
+    expect((await Promise.all(calls)).map(({ status }) => status)).toEqual(calls.map(() => 200));
+    const owner = { wallet: payer.address, network: SOLANA_MAINNET };
+    await until('all are settled', async () =>
+      (await listOf(journal.attempts(owner))).every(({ state }) => state === 'settled') ? true : undefined,
+    );
+    expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC')]).toEqual([calls.length, calls.length]);
+    expect(await journal.used(owner, [dayCap(0n)], Date.now())).toEqual([80_000n]);
+    const { ledger } = journal.coordination(owner);
+    const held = [
+      await tokenAccount(payer.address, sandbox.mints.USDC),
+      await tokenAccount(payer.address, sandbox.mints.USDT),
+      payer.address,
+    ];
+    expect(await Promise.all(held.map((account) => ledger.held(account)))).toEqual([0n, 0n, 0n]);
+  });
+});

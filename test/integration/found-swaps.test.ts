@@ -1,0 +1,78 @@
+import { memoryJournal, SOLANA_MAINNET, type Attempt, type ClientOptions, type Journal, type Plan } from 'exact-change';
+import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { listOf } from '../helpers/attempts.js';
+import { until } from '../helpers/chain.js';
+import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { signedOf, timesSpent } from '../helpers/spends.js';
+
+let sandbox: Sandbox;
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ confirmationMs: 20 });
+});
+afterEach(async () => {
+  sandbox.controls.node.clearFaults();
+  await closePayers();
+});
+afterAll(() => sandbox.close());
+
+const url = (path: string) => sandbox.apiUrl + path;
+const swapping = { autoSwap: true, swapFrom: ['USDT'] } as const;
+const stored = (journal: Journal, { address }: Payer): Promise<Attempt[]> =>
+  listOf(journal.attempts({ wallet: address, network: SOLANA_MAINNET }));
+
+describe('a process that died with a swap under way, after another had looked at the journal', () => {
+  it('is gone on from: the other sends the same swap again, and makes none of its own', async () => {
+    const journal = memoryJournal();
+    const options: ClientOptions = { ...swapping, journal };
+    const payer = await payerOn(sandbox, { SOL: '0.5', USDT: '5', USDC: '0.01' }, options);
+    const other = payer.again();
+    expect((await other.fetch(url('/usdc'))).status).toBe(200);
+    const { node } = sandbox.controls;
+    node.fault('sendTransaction', { kind: 'neverLands' });
+    const before = node.calls({ method: 'sendTransaction' });
+    const call = failureOf(payer.client.fetch(url('/usdc?2')), 'swap_uncertain');
+    await until('the swap was sent', () => (node.calls({ method: 'sendTransaction' }) > before ? true : undefined));
+    await payer.client.close();
+    await call;
+    const [left] = (await stored(journal, payer)).filter(({ state }) => state === 'abandoned');
+    if (left === undefined) throw new Error('Nothing was left of the swap.');
+    // A process that is killed has no time to give it up.
+    await journal.release(left.id);
+    await journal.reserve({ ...left, state: 'reserved' }, []);
+    node.clearFaults();
+    expect((await other.fetch(url('/usdc?2'))).status).toBe(200);
+    expect([signedOf(payer, 'swap'), await timesSpent(sandbox, payer, 'USDT')]).toEqual([1, 1]);
+    expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC')]).toEqual([2, 2]);
+    expect((await stored(journal, payer)).map(({ payment }) => payment !== undefined)).toEqual([true, true]);
+  });
+});
+
+describe('a swap whose record could not be written', () => {
+  it('leaves neither now nor later, and nothing stays of it', async () => {
+    const inner = memoryJournal();
+    let failures = 0;
+    const journal: Journal = {
+      ...inner,
+      put: async (attempt) => {
+        if (attempt.state === 'reserved' && attempt.swap !== undefined && (failures += 1) === 1) throw new Error('The disk is full.');
+        return inner.put(attempt);
+      },
+    };
+    const options: ClientOptions = { ...swapping, journal };
+    const payer = await payerOn(sandbox, { SOL: '0.5', USDT: '5' }, options);
+    const before = sandbox.controls.node.calls({ method: 'sendTransaction' });
+    const error = await failureOf(payer.client.fetch(url('/usdc')), 'journal_unavailable');
+    expect(error).toMatchObject({ funds: 'untouched', moved: [] });
+    expect(await stored(journal, payer)).toEqual([]);
+    const plans: Plan[] = [];
+    const other = payer.again({ ...options, policy: { approve: (plan) => plans.push(plan) < 0 } });
+    const refused = await failureOf(other.fetch(url('/usdc')), 'approval_refused');
+    expect(refused).toMatchObject({ funds: 'untouched', moved: [] });
+    // It has to be asked for a swap of its own: the first is not to land behind its back.
+    expect(plans).toMatchObject([{ swap: { inputMint: sandbox.mints.USDT.address } }]);
+    expect([signedOf(payer, 'swap'), await timesSpent(sandbox, payer, 'USDT')]).toEqual([1, 0]);
+    expect(sandbox.controls.node.calls({ method: 'sendTransaction' })).toBe(before);
+  });
+});
