@@ -193,7 +193,7 @@ describe('lists', () => {
       retry: 'never',
     });
     expect(error?.message).toBe(
-      'policy.allow.hosts does not name what is in details.value, so it is not paid. Change the list to allow it.',
+      'Refused by policy.allow.hosts, which does not name what is in details.value. Change the list to allow it.',
     );
     const hidden = checkOffer(parse({ deny: { schemes: [] }, allow: { schemes: [] } }), { ...offer, scheme: 'a\u202eb' });
     expect(hidden?.details.value).toBe('a b');
