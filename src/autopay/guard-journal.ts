@@ -20,6 +20,18 @@ export function guardJournal(journal: Journal, timeoutMs: number): Journal {
 /** The same for what several processes share. Waiting for a lock is the caller's to bound. */
 export function guardCoordination({ ledger, locks, claims, next }: Coordination, timeoutMs: number): Coordination {
   const call = callWithin(timeoutMs);
+  // By attempt: a claim that arrives late must not outlive the drop that was asked for after it.
+  const claiming = new Map<string, Promise<unknown>>();
+  const take = (id: string) => {
+    const work = claims.take(id);
+    const done = work.catch(() => undefined).finally(() => void (claiming.get(id) === done && claiming.delete(id)));
+    claiming.set(id, done);
+    return work;
+  };
+  const drop = async (id: string) => {
+    await claiming.get(id);
+    await claims.drop(id);
+  };
   return {
     ledger: {
       available: (account, since) => call('balance', () => ledger.available(account, since)),
@@ -33,8 +45,8 @@ export function guardCoordination({ ledger, locks, claims, next }: Coordination,
     },
     locks,
     claims: {
-      take: (id) => call('claim', () => claims.take(id)),
-      drop: (id) => call('claim', () => claims.drop(id)),
+      take: (id) => call('claim', () => take(id)),
+      drop: (id) => call('claim', () => drop(id)),
       live: (ids) => call('claim', () => claims.live(ids)),
     },
     next: (name) => call('next', () => next(name)),

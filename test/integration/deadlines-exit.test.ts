@@ -114,13 +114,15 @@ describe('when a call has ended, nothing of it keeps the process', () => {
     expect(await run({ call: 'fetch', options: { wsUrl: `ws://127.0.0.1:${mutePort}` } })).toEqual(ended('ok'));
   });
 
-  it('fetch, given up by its caller while no node answers: what it asks for all callers ends by timeouts.rpc', async () => {
-    const options = { timeouts: { ...AGES, rpc: 3_000 }, rpcUrl: silent() };
-    expect(await run({ call: 'fetch', options, patience: 1_000 })).toEqual(ended('TimeoutError'));
-  });
+  it.each(['fetch', 'balance'])(
+    '%s, given up by its caller while no node answers: what it asks for all callers ends by timeouts.rpc',
+    async (call) => {
+      const options = { timeouts: { ...AGES, rpc: 3_000 }, rpcUrl: silent() };
+      expect(await run({ call, options, patience: 1_000 })).toEqual(ended('TimeoutError'));
+    },
+  );
 
   it.each([
-    ['balance', 'node', () => ({ rpcUrl: silent() })],
     ['quote', 'Jupiter', () => ({ jupiterUrl: silent() })],
     ['fetch', 'Jupiter', () => ({ jupiterUrl: silent() })],
   ] as const)('%s, given up by its caller while no %s answers', async (call, _, options) => {
