@@ -1,6 +1,7 @@
 import { ConfigError, isExactChangeError, SettlementError, type ErrorDetails, type Moved } from '../errors.js';
 import { throwIfAborted, untilAborted } from '../deadline.js';
 import type { Emit } from '../events.js';
+import type { Attempt } from '../journal/types.js';
 import type { Call } from '../request.js';
 import type { Core } from './core.js';
 import { decide, openOf, type Open } from './follow.js';
@@ -32,7 +33,8 @@ export async function adopt(core: Core, repeat: Repeat): Promise<Response | unde
   for (const open of all) if (open.attempt.state === 'signed') await ask(core, open, emit, call.signal);
   const undecidedOnes = all.filter(({ attempt }) => attempt.state === 'signed');
   const forgotten = await Promise.all(undecidedOnes.map((open) => isForgotten(core, open)));
-  const signed = undecidedOnes.filter((_, index) => forgotten[index] !== true);
+  // A key is never free again: who gave it has to give a new one.
+  const signed = undecidedOnes.filter((_, index) => repeat.idempotencyKey !== undefined || forgotten[index] !== true);
   // One that another was signed after is presented no more: both would be paid.
   const settledIds = all.filter(({ attempt }) => attempt.state === 'settled').map(({ attempt }) => attempt.id);
   const isReplaced = (id: string) => all.some(({ attempt }) => attempt.resigns === id);
@@ -63,7 +65,7 @@ async function presentAgain(core: Core, open: Open, { call, repeatable, emit, st
     core.claims.drop(open.attempt.id).catch(() => undefined);
     throw undecided(open, cause);
   });
-  const shown = await present(core, open, { call, url: open.attempt.url, repeatable, moved: [], emit, startedAt });
+  const shown = await present(core, open, { call, url: open.attempt.url, repeatable, moved: swappedBy(open), emit, startedAt });
   if ('response' in shown) return shown.response;
   throw open.attempt.state === 'settled' ? spent(open.attempt, shown.rejected.response) : shown.rejected;
 }
@@ -84,7 +86,11 @@ async function findEarlier(core: Core, { fingerprint, idempotencyKey }: Repeat):
     const untold = toldAt === undefined || runtime.now() - toldAt <= retryWindow;
     if (idempotencyKey !== undefined || (lost && untold)) found.push({ ...attempt, payment, receipt });
   }
-  return found;
+  const isFound = (id: string) => found.some((one) => one.id === id);
+  const replaces = ({ resigns, payment, state, id }: Attempt, replaced: string) =>
+    resigns === replaced && payment !== undefined && state !== 'unsettled' && !isFound(id);
+  // One whose successor is at work, or was told of, is left alone with it.
+  return found.filter(({ id }) => !similar.some((later) => replaces(later, id)));
 }
 
 /** Nobody can tell any more, where no node remembers it, and nothing of it can still land. A clock alone does not say so: clocks jump. */
@@ -133,20 +139,26 @@ function spent({ payment, receipt, mint, amount }: Open['attempt'], response?: R
   );
 }
 
+/** The swap that an attempt's receipt has, as what moved. */
+function swappedBy({ attempt }: Open): Moved[] {
+  const { swap } = attempt.receipt;
+  return swap === undefined ? [] : [{ kind: 'swap', ...withoutProvider(swap) }];
+}
+
 function withoutProvider({ provider: _provider, ...swap }: NonNullable<Open['attempt']['receipt']['swap']>): Omit<Moved, 'kind'> {
   return swap;
 }
 
-function undecided({ attempt }: Open, cause?: unknown): SettlementError {
+function undecided(open: Open, cause?: unknown): SettlementError {
+  const { attempt } = open;
   const { payerSignature, lastValidBlockHeight } = attempt.payment;
-  const { swap } = attempt.receipt;
   return new SettlementError(
     'payment_uncertain',
     `An earlier payment for this same call may still settle until block height ${lastValidBlockHeight} is final. Repeat the call after that, or pay anew by giving a new idempotencyKey.`,
     {
       details: { payerSignature, lastValidBlockHeight },
       funds: 'uncertain',
-      moved: swap === undefined ? [] : [{ kind: 'swap', ...withoutProvider(swap) }],
+      moved: swappedBy(open),
       ...(cause === undefined ? {} : { cause }),
     },
   );

@@ -6,11 +6,19 @@ import { ownerOf } from './owner.js';
 
 /** Attempts in a state that no call is at, in this process or another. */
 export async function deadOnes(core: Core, state: 'signed' | 'reserved' | 'abandoned'): Promise<Attempt[]> {
+  const ids = (await listed(core, state)).map(({ id }) => id);
+  if (ids.length === 0) return [];
+  const live = await core.claims.live(ids);
+  const dead = new Set(ids.filter((id) => !live.has(id)));
+  if (dead.size === 0) return [];
+  // Again: one that was alive when it was listed may have gone on, and been let go, before anybody was asked about it.
+  return (await listed(core, state)).filter(({ id }) => dead.has(id));
+}
+
+async function listed(core: Core, state: 'signed' | 'reserved' | 'abandoned'): Promise<Attempt[]> {
   const attempts: Attempt[] = [];
   for await (const attempt of core.journal.attempts(ownerOf(core), { state })) attempts.push(attempt);
-  if (attempts.length === 0) return [];
-  const live = await core.claims.live(attempts.map(({ id }) => id));
-  return attempts.filter(({ id }) => !live.has(id));
+  return attempts;
 }
 
 /** What was freed. */

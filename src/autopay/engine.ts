@@ -143,8 +143,8 @@ async function pay(core: Core, given: PaymentRequired | Response, { url, signal 
     const place = { url: at, method: 'GET', fingerprint: id };
     const open = await prepare(core, { id, place, choice, signal, emit, moved, startedAt });
     // Nobody presents it here: what comes of it is the chain's to say.
-    await core.claims.drop(id).catch(() => undefined);
     void follow(core, open, emit);
+    await core.claims.drop(id).catch(() => undefined);
     return { header: open.attempt.payment.header, receipt: open.attempt.receipt };
   } catch (error) {
     if (!isExactChangeError(error)) throw error;

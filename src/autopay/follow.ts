@@ -5,6 +5,7 @@ import type { Attempt } from '../journal/types.js';
 import type { Receipt } from '../receipt.js';
 import type { Core } from './core.js';
 import { claimOf, findPayment, type Verdict } from './find-payment.js';
+import { ownerOf } from './owner.js';
 import { save } from './save.js';
 
 // The facilitator has waited for confirmation before the answer, so the first look mostly suffices.
@@ -16,6 +17,8 @@ export interface Open {
   attempt: Attempt & { readonly payment: NonNullable<Attempt['payment']>; readonly receipt: Receipt };
   /** Transactions that were looked at and are not this payment. */
   readonly seen: Set<string>;
+  /** Taken from the journal, so others may know more of it by now. */
+  readonly isForeign?: boolean;
 }
 
 interface Followed {
@@ -27,7 +30,7 @@ const followed = new WeakMap<Wallet, Map<string, Followed>>();
 
 /** The record of an attempt as somebody in this process follows it already, or a new one: two records of one attempt would undo each other. */
 export function openOf({ wallet }: Core, attempt: Open['attempt']): Open {
-  return followed.get(wallet)?.get(attempt.id)?.open ?? { attempt, seen: new Set() };
+  return followed.get(wallet)?.get(attempt.id)?.open ?? { attempt, seen: new Set(), isForeign: true };
 }
 
 /** Follows a signed payment in the background until the chain decides or the client closes. Never rejects. */
@@ -39,7 +42,7 @@ export async function follow(core: Core, open: Open, emit: Emit): Promise<void> 
   if (known.followers.has(core)) return;
   all.set(id, known);
   known.followers.add(core);
-  await watch(core, open, emit);
+  await watch(core, known.open, emit);
   known.followers.delete(core);
   if (known.followers.size > 0) return;
   all.delete(id);
@@ -83,9 +86,30 @@ async function closeAttempt(core: Core, open: Open, verdict: Exclude<Verdict, { 
   const { id, payment } = open.attempt;
   // First, and again where the write fails: ended twice is ended, and a hold that nobody ends would keep its tokens for ever.
   await endHold(core, id, payment.source, verdict);
-  // What is not written down is not decided: it is asked again.
-  await save(core, open, (attempt) => closed(attempt, verdict));
-  emit(verdict.state === 'settled' ? 'payment.settled' : 'payment.unsettled', { receipt: open.attempt.receipt });
+  const stands = open.isForeign !== true || (await isUpToDate(core, open));
+  const told = { first: false };
+  const change = (attempt: Open['attempt']) => {
+    if (attempt.state !== 'signed') return attempt;
+    told.first = true;
+    return closed(attempt, verdict);
+  };
+  // What is not written down is not decided: it is asked again. What another process has decided meanwhile is written already.
+  if (stands) await save(core, open, change);
+  else open.attempt = change(open.attempt);
+  // Several may have been told at once.
+  if (told.first) emit(verdict.state === 'settled' ? 'payment.settled' : 'payment.unsettled', { receipt: open.attempt.receipt });
+}
+
+/** Takes over what others have written of an attempt since it was read; false where it is decided. */
+async function isUpToDate(core: Core, open: Open): Promise<boolean> {
+  const { id, at } = open.attempt;
+  for await (const attempt of core.journal.attempts(ownerOf(core), { state: 'signed', since: at })) {
+    if (attempt.id !== id) continue;
+    const { delivered, toldAt, receipt = open.attempt.receipt } = attempt;
+    open.attempt = { ...open.attempt, delivered, receipt, ...(toldAt === undefined ? {} : { toldAt }) };
+    return true;
+  }
+  return false;
 }
 
 function closed(attempt: Open['attempt'], verdict: Exclude<Verdict, { state: 'open' }>): Open['attempt'] {

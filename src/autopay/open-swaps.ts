@@ -74,20 +74,34 @@ async function finish(core: Core, mint: Address, signed: SignedSwap, { emit, sig
   // Its guard counts on what it found on the accounts: no payment leaves from them meanwhile.
   const { outcome } = await untilAborted(locks.hold([mintLock(mint), LAMPORTS_LOCK], land, [signal, closing.signal]), signal);
   if (outcome === 'unknown') throw undecided(signed);
+  await forgetAccounts(core, signed);
   if (outcome === 'failed') emit('swap.failed', { signature, code: 'swap_failed' });
   if (outcome !== 'confirmed') return undefined;
   const swapped = await readSwapped(core, signed);
+  if (swapped === undefined) {
+    moved.push({ kind: 'swap', signature, inputMint: signed.inputMint, outputMint: signed.outputMint });
+    return undefined;
+  }
   const { provider: _provider, ...amounts } = swapped.record;
   moved.push({ kind: 'swap', ...amounts });
   emit('swap.confirmed', { ...swapped.record, feeLamports: swapped.feeLamports.toString() });
   return swapped;
 }
 
-/** What it took and brought, as the chain shows it; nothing is known of what no node gives. */
-async function readSwapped(core: Core, { signature, inputMint, outputMint, provider, source, output }: SignedSwap): Promise<Swapped> {
+/** What its accounts hold is not known any more: it may have landed since they were read. */
+export async function forgetAccounts({ ledger }: Core, { source, output }: SignedSwap): Promise<void> {
+  await ledger.forget(source);
+  await ledger.forget(output);
+}
+
+/** What it took and brought, as the chain shows it; undefined where no node gives it. */
+async function readSwapped(
+  core: Core,
+  { signature, inputMint, outputMint, provider, source, output }: SignedSwap,
+): Promise<Swapped | undefined> {
   const landed = await readLanded(core, signature);
-  const seen = landed === undefined ? undefined : outcomeOf(landed, core.config.signer.address, { inputMint, outputMint, source, output });
-  const { inAmount = 0n, outAmount = 0n, feeLamports = 0n } = seen ?? {};
+  if (landed === undefined) return undefined;
+  const { inAmount, outAmount, feeLamports } = outcomeOf(landed, core.config.signer.address, { inputMint, outputMint, source, output });
   return {
     record: { signature, inputMint, inAmount: inAmount.toString(), outputMint, outAmount: outAmount.toString(), provider },
     feeLamports,

@@ -67,8 +67,9 @@ export async function present(core: Core, open: Open, showing: Showing): Promise
     throw error;
   } finally {
     deadline.stop();
-    if (showing.keepsClaim !== true) await core.claims.drop(open.attempt.id).catch(() => undefined);
+    // First, so that whoever takes it for a dead call's finds the record that this one works on.
     void follow(core, open, emit);
+    if (showing.keepsClaim !== true) await core.claims.drop(open.attempt.id).catch(() => undefined);
   }
 }
 

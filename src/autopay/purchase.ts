@@ -20,8 +20,7 @@ import type { Open } from './follow.js';
 import { outcomes } from './outcomes.js';
 import { spendOf } from './plan.js';
 import { present, type Rejected } from './present.js';
-import { freeDead } from './dead.js';
-import { abandon, takeUp } from './resume.js';
+import { abandon, freeDeadOnes, takeUp, takeUpAgain } from './resume.js';
 import { secure } from './secure.js';
 import { checkHeader, signPayment } from './sign-payment.js';
 import type { Swapped } from './run-swap.js';
@@ -82,8 +81,8 @@ export async function purchase(
       if (second === undefined) throw shown.rejected;
       const again = await present(core, second, showing);
       if ('response' in again) return again.response;
-      // Nothing is over while the first may still land.
-      throw open.attempt.state === 'signed' && again.rejected.funds === 'untouched' ? shown.rejected : again.rejected;
+      // Nothing is over while the first may still land, or has.
+      throw open.attempt.state !== 'unsettled' && again.rejected.funds === 'untouched' ? shown.rejected : again.rejected;
     });
     // Nobody will read the first answer now; unread, it would keep its connection.
     unpaid.body?.cancel().catch(() => undefined);
@@ -235,8 +234,9 @@ export async function prepare(
       // One whose answer was lost may be there.
       if (reservation || isExactChangeError(error, 'journal_unavailable')) await giveUp(core, attempt, moved, error);
     };
-    // What could not be undone now is freed with all that the dead left; the reason of the failure says more.
-    await undo().catch(() => undefined);
+    // What could not be undone now is freed with all that the dead left, which is looked for again; the reason of the failure says more.
+    if (isExactChangeError(error, 'journal_unavailable')) takeUpAgain(core);
+    await undo().catch(() => takeUpAgain(core));
     await core.claims.drop(id).catch(() => undefined);
     throw error;
   }
@@ -279,7 +279,7 @@ async function reserve(core: Core, attempt: Attempt): Promise<void> {
   const caps = capsFor(core.config.policy, attempt);
   let refused = await core.journal.reserve(attempt, caps);
   // What the dead hold of a cap, or of a key, keeps nobody from it.
-  if (refused !== undefined && (await freeDead(core)).freed > 0) refused = await core.journal.reserve(attempt, caps);
+  if (refused !== undefined && (await freeDeadOnes(core))) refused = await core.journal.reserve(attempt, caps);
   if (refused === undefined) return;
   if ('taken' in refused) throw inProgress({});
   throw overBudget(refused.cap, refused.used, takenOf(refused.cap, attempt));

@@ -3,7 +3,7 @@ import type { Receipt } from '../receipt.js';
 import type { Core } from './core.js';
 import { decide, follow, openOf, type Open } from './follow.js';
 import { deadOnes, freeDead, toAbandoned } from './dead.js';
-import { isOver } from './open-swaps.js';
+import { forgetAccounts, isOver } from './open-swaps.js';
 
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
@@ -23,6 +23,18 @@ export async function takeUp(core: Core): Promise<void> {
     work.catch(() => taken.delete(core));
   }
   await work;
+}
+
+/** What was taken up is not all, as far as anybody knows: the next payment looks again. */
+export function takeUpAgain(core: Core): void {
+  taken.delete(core);
+}
+
+/** Gives back what dead calls reserved and held. Returns whether there was anything. */
+export async function freeDeadOnes(core: Core): Promise<boolean> {
+  const { freed, abandoned } = await freeDead(core);
+  for (const one of abandoned) void waitForSwap(core, one);
+  return freed > 0;
 }
 
 /**
@@ -101,7 +113,10 @@ async function waitForSwap(core: Core, attempt: Attempt): Promise<void> {
 }
 
 async function forgetIfOver(core: Core, { id, swap }: Attempt): Promise<boolean> {
-  if (swap !== undefined && !(await isOver(core, swap, core.closing.signal))) return false;
+  if (swap !== undefined) {
+    if (!(await isOver(core, swap, core.closing.signal))) return false;
+    await forgetAccounts(core, swap);
+  }
   await core.journal.release(id);
   return true;
 }

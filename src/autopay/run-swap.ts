@@ -150,6 +150,8 @@ function exclusively(
   const swap = async () => {
     throwIfAborted(signal);
     const signed = await sign();
+    // Before it is written: whoever gave up has undone already what there was.
+    throwIfAborted(signal);
     const lastValidBlockHeight = signed.lastValidBlockHeight.toString();
     const { inputMint, outputMint, provider } = quoted;
     const { source, output } = signed.expected;

@@ -140,7 +140,9 @@ describe('tables', () => {
 
   it('add up to the same whatever is changed in them by hand', async () => {
     const journal = postgresJournal({ connectionString: address });
-    const attempts = Array.from({ length: 6 }, (_, index) => attemptOf({ state: 'signed', at: NOW - index * 1_800_000, microUsd: String(index + 1) }));
+    const attempts = Array.from({ length: 6 }, (_, index) =>
+      attemptOf({ state: 'signed', at: NOW - index * 1_800_000, microUsd: String(index + 1) }),
+    );
     for (const attempt of attempts) await journal.reserve(attempt, []);
     await ask('delete from exact_change.attempts where micro_usd = 2');
     await ask('update exact_change.attempts set micro_usd = 30 where micro_usd = 3');

@@ -7,6 +7,7 @@ import { plainHost, portless } from '../../../src/policy/hosts.js';
 import { batched } from './batch.js';
 import { capRows, capValues } from './caps.js';
 import type { Database, Row } from './database.js';
+import { pastDeadlock } from './deadlock.js';
 import { digest, lockKey, ownerParts } from './keys.js';
 import { ATTEMPT_COLUMNS } from './reserve.js';
 import type { Tables } from './schema.js';
@@ -50,7 +51,8 @@ export function attemptsIn(database: Database, tables: Tables): Omit<Journal, 'c
     async put(given) {
       const attempt = copyOf(given);
       const from = states.filter((state) => mayFollow(state, attempt.state));
-      const written = await database.query('put', put, [...ownerParts(attempt), attempt.id, from, ...columnsOf(attempt)]);
+      const values = [...ownerParts(attempt), attempt.id, from, ...columnsOf(attempt)];
+      const written = await pastDeadlock(() => database.query('put', put, values));
       if (written.length > 0) return;
       // Asked afterwards: within one statement an attempt that is being released would still seem to be there.
       const [standing] = await database.query('put', `select state from ${attempts} where id = $1`, [attempt.id]);

@@ -2,6 +2,7 @@ import { isExactChangeError } from '../../../src/errors.js';
 import type { Database, Row } from './database.js';
 import { reserveCall } from './reserve.js';
 import type { Tables } from './schema.js';
+import { pastDeadlock } from './deadlock.js';
 
 // How many reservations one statement makes at most.
 const MOST = 32;
@@ -22,7 +23,8 @@ export function batched(database: Database, tables: Tables): Reserve {
 
   const together = async (batch: readonly Waiting[]): Promise<void> => {
     try {
-      const rows = await database.query('reserve', reserveCall(tables, batch.length), [...batch.flatMap(({ values }) => values)]);
+      const values = batch.flatMap((one) => one.values);
+      const rows = await pastDeadlock(() => database.query('reserve', reserveCall(tables, batch.length), values));
       batch.forEach((one, index) => one.resolve(rows[index]));
     } catch (error) {
       if (!isOwnFault(error)) throw error;

@@ -6,6 +6,9 @@ import { randomLockKey } from './keys.js';
 import type { PostgresClient } from './pool.js';
 
 /** How long to wait before the connection is opened again, at first and at most. */
+/** Steps that give something up. */
+const GIVES_UP: readonly string[] = ['unlock', 'unclaim'];
+
 const REOPEN_MS = { first: 50, most: 2_000 };
 
 /** One connection, kept: what Postgres forgets when it ends, however that happens, is held by it. */
@@ -78,7 +81,11 @@ export function createSession(database: Database, events: SessionEvents): Sessio
     const deadline = startDeadline(database.timeoutMs, undefined);
     const turn = tail.then(async () => {
       // Whose time passed while others had their turn, does not begin.
-      if (deadline.signal.aborted) throw deadline.signal.reason;
+      if (deadline.signal.aborted) {
+        // What should have been given up would be held for ever: it goes with the connection, and the rest is put back on another.
+        if (GIVES_UP.includes(step)) open?.end();
+        throw deadline.signal.reason;
+      }
       open ??= await connect(deadline.signal);
       const line = open;
       line.client.ref?.();

@@ -1,0 +1,12 @@
+import { isExactChangeError } from '../../../src/errors.js';
+
+/** Runs a statement once more where Postgres ended it to undo a deadlock: all of it was rolled back. */
+export async function pastDeadlock<T>(statement: () => Promise<T>): Promise<T> {
+  try {
+    return await statement();
+  } catch (error) {
+    const cause = isExactChangeError(error, 'journal_unavailable') ? error.cause : undefined;
+    if (cause instanceof Error && 'code' in cause && cause.code === '40P01') return statement();
+    throw error;
+  }
+}
