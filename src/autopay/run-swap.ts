@@ -8,11 +8,10 @@ import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../network.js';
 import type { Receipt } from '../receipt.js';
 import { associatedTokenAddress } from '../solana/accounts.js';
 import { landTransaction } from '../solana/confirm.js';
-import { fetchLookupTables } from '../solana/tables.js';
 import type { Address } from '../solana/types.js';
 import { priorityFeeLimit } from '../swap/budget.js';
 import { maxAccountsLadder } from '../swap/compose.js';
-import { extractSwapInstruction, lookupTablesOf } from '../swap/extract.js';
+import { extractSwap } from '../swap/firewall/extract.js';
 import { boundsOf, signSwap, type SignedSwap, type SwapDeps } from '../swap/prepare.js';
 import { signWrap } from '../swap/sign-wrap.js';
 import type { SwapBuild, SwapQuote } from '../swap/types.js';
@@ -251,21 +250,7 @@ async function buildOf(core: Core, quote: SwapQuote, signal: AbortSignal | undef
   const { transport } = core;
   if (transport.swapInstruction !== undefined) return transport.swapInstruction({ wallet, quote }, { signal });
   const { transaction } = await transport.buildSwap({ wallet, quote }, { signal });
-  const bytes = decodeTransactionText(transaction);
-  const lookupTables = lookupTablesOf(bytes);
-  const tables = await fetchLookupTables(core.rpc, lookupTables, { signal });
-  return { instruction: extractSwapInstruction(bytes, tables, wallet), lookupTables };
-}
-
-function decodeTransactionText(text: string): Uint8Array {
-  try {
-    return base64.decode(text);
-  } catch (cause) {
-    throw new QuoteError('unsafe_swap', 'The swap was refused: its transaction is not base64. Nothing was signed.', {
-      details: { rule: 'transaction_encoding' },
-      cause,
-    });
-  }
+  return extractSwap(core.rpc, transaction, wallet, { signal });
 }
 
 function depsOf(core: Core, signal: AbortSignal | undefined): SwapDeps {

@@ -72,19 +72,25 @@ export function decodeTransaction(bytes: Uint8Array): DecodedTransaction | undef
 
 /**
  * The instructions with their accounts spelled out. Undefined where an index is out of range, a program comes from a
- * lookup table or is the fee payer, a table is missing or named twice, or an account appears twice.
+ * lookup table, is writable or signs, a table is missing or named twice, or an account appears twice.
  */
 export function resolveInstructions(decoded: DecodedMessage, tables: readonly LookupTable[]): Instruction[] | undefined {
   const accounts = resolveAccounts(decoded, tables);
   if (accounts === undefined) return undefined;
   const instructions: Instruction[] = [];
   for (const { programIndex, accountIndexes, data } of decoded.instructions) {
-    const program = programIndex === 0 ? undefined : decoded.staticAccounts[programIndex];
+    const program = programAt(decoded, accounts, programIndex);
     const metas = all(accountIndexes.map((index) => accounts[index]));
     if (program === undefined || metas === undefined) return undefined;
     instructions.push({ program, accounts: metas, data });
   }
   return instructions;
+}
+
+/** Programs stand among the static accounts; the network treats a writable one as read-only, we do not guess what was meant. */
+function programAt({ staticAccounts }: DecodedMessage, accounts: readonly AccountMeta[], index: number): Address | undefined {
+  const meta = index < staticAccounts.length ? accounts[index] : undefined;
+  return meta === undefined || meta.writable || meta.signer ? undefined : meta.address;
 }
 
 /** The transaction's id: base58 of the fee payer's signature. */

@@ -2,9 +2,9 @@ import type { CallOptions, Rpc } from '../solana/rpc.js';
 import { assembleTransaction } from '../solana/transaction.js';
 import type { Instruction, Lifetime } from '../solana/types.js';
 import { type ComputeBudget, type LamportBudget, boundedUnitPrice, checkBudget } from './budget.js';
-import type { Floors } from './guard.js';
+import type { Floors } from './firewall/guard.js';
 import type { ReservedAmounts } from './plan.js';
-import { checkSimulation, watchedAccounts } from './simulate-check.js';
+import { checkSimulation, watchedAccounts } from './firewall/simulation.js';
 
 /** Bounds on what a transaction of ours may cost besides what it swaps; in lamports. */
 export interface SwapLimits {

@@ -1,7 +1,7 @@
 import { estimateComputeUnitPrice } from '../solana/fees.js';
 import type { Account, CallOptions, Rpc } from '../solana/rpc.js';
 import type { Address, Instruction } from '../solana/types.js';
-import { checkExposure, foreignWritable } from './exposure.js';
+import { checkExposure, foreignWritable } from './firewall/exposure.js';
 import { type Leg, accountBytes } from './read-facts.js';
 
 /** What a composed transaction costs on today's chain; in lamports, the price in micro-lamports per unit. */

@@ -2,9 +2,9 @@ import { FundsError } from '../errors.js';
 import { maxAmount } from '../amount.js';
 import { WSOL_MINT } from '../network.js';
 import { type ComputeBudget, type LamportBudget, SIGNATURE_LAMPORTS, leastLamports, priorityFee } from './budget.js';
-import type { Floors } from './guard.js';
+import type { Floors } from './firewall/guard.js';
 import type { OwnAccount } from './own-account.js';
-import type { SwapExpectation } from './rules.js';
+import type { SwapExpectation } from './firewall/instruction-rules.js';
 
 /** What other transactions of ours that are still in flight may take. */
 export interface ReservedAmounts {

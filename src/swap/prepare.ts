@@ -1,16 +1,16 @@
 import type { Runtime } from '../runtime.js';
 import type { CallOptions, Rpc } from '../solana/rpc.js';
 import type { Signer } from '../solana/signer.js';
-import { fetchLookupTables } from '../solana/tables.js';
 import type { Address } from '../solana/types.js';
 import { type ComputeBudget, type LamportBudget, priorityFee, requiredLamports } from './budget.js';
 import { composeSwap } from './compose.js';
 import { type BlockhashSource, type Finished, type SwapLimits, finish } from './finish.js';
-import { checkSwap } from './firewall.js';
+import { checkSwap } from './firewall/check-swap.js';
+import { fetchLookupTables } from './firewall/tables.js';
 import { readMarket } from './market.js';
 import { type ReservedAmounts, type SwapFacts, nothingReserved } from './plan.js';
 import { readWallet } from './read-facts.js';
-import type { SwapExpectation } from './rules.js';
+import type { SwapExpectation } from './firewall/instruction-rules.js';
 import { signMessage } from './sign.js';
 import type { SwapBuild, SwapQuote } from './types.js';
 

@@ -3,7 +3,7 @@ import { compileMessage } from '../solana/transaction.js';
 import type { Address, Instruction } from '../solana/types.js';
 import { type ComputeBudget, type LamportBudget, SIGNATURE_LAMPORTS, leastLamports, priorityFee } from './budget.js';
 import { computeInstructions, createOwn, wrapInto } from './compose.js';
-import type { Floors } from './guard.js';
+import type { Floors } from './firewall/guard.js';
 import type { OwnAccount } from './own-account.js';
 
 /** All that wrapping SOL is made from. */

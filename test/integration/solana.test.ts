@@ -23,7 +23,7 @@ import {
 } from '../../src/solana/instructions.js';
 import { createKeySigner } from '../../src/solana/keys.js';
 import type { Rpc } from '../../src/solana/rpc.js';
-import { fetchLookupTables } from '../../src/solana/tables.js';
+import { readTables } from '../../src/solana/tables.js';
 import { assembleTransaction, compileMessage, decodeTransaction, firstSignature } from '../../src/solana/transaction.js';
 import type { Instruction, LookupTable } from '../../src/solana/types.js';
 
@@ -156,7 +156,7 @@ describe('connectRpc on a real chain', () => {
     data[21] = 0;
     data.set(addressBytes(payee), 56);
     node.chain.setAccount(address(table), { owner: address(LOOKUP_TABLE_PROGRAM), lamports: 10_000_000n, data, executable: false });
-    const signed = await sign([pay(10_000_000n)], await fetchLookupTables(rpc, [table]));
+    const signed = await sign([pay(10_000_000n)], await readTables(rpc, [table]));
     expect(decodeTransaction(signed.bytes)?.lookups).toEqual([{ table, writable: [0], readonly: [] }]);
     expect((await land(signed)).outcome).toBe('confirmed');
     expect((await rpc.transaction(firstSignature(signed.bytes)))?.lamports.get(payee)).toEqual({ before: 0n, after: 10_000_000n });

@@ -2,9 +2,9 @@ import { address, getAddressEncoder } from '@solana/kit';
 import { describe, expect, it } from 'vitest';
 import { JUPITER_PROGRAM, SYSTEM_PROGRAM, TOKEN_PROGRAM } from '../../../src/network.js';
 import type { Account, Simulation } from '../../../src/solana/rpc.js';
-import type { Floors } from '../../../src/swap/guard.js';
+import type { Floors } from '../../../src/swap/firewall/guard.js';
 import { type OwnAccount, readOwnAccount } from '../../../src/swap/own-account.js';
-import { checkSimulation, watchedAccounts } from '../../../src/swap/simulate-check.js';
+import { checkSimulation, watchedAccounts } from '../../../src/swap/firewall/simulation.js';
 import { DESTINATION, SOURCE, STRANGER, USDC, USDT, WALLET, account, tokenAccountData } from './support.js';
 
 const bytes = (text: string) => new Uint8Array(getAddressEncoder().encode(address(text)));

@@ -5,7 +5,7 @@ import type { Runtime } from '../../../src/runtime.js';
 import { associatedTokenAddress } from '../../../src/solana/accounts.js';
 import type { Account } from '../../../src/solana/rpc.js';
 import type { Instruction } from '../../../src/solana/types.js';
-import type { SwapExpectation } from '../../../src/swap/rules.js';
+import type { SwapExpectation } from '../../../src/swap/firewall/instruction-rules.js';
 import type { QuoteIntent, SwapProvider, SwapQuote } from '../../../src/swap/types.js';
 
 export const USDC = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';

@@ -1,4 +1,4 @@
-import { JUPITER_PROGRAM } from '../network.js';
+import { JUPITER_PROGRAM } from '../../network.js';
 
 /** Errors of Jupiter's program that say what to do; by number. */
 const NAMES: ReadonlyMap<number, string> = new Map([

@@ -1,6 +1,6 @@
-import type { Address, Instruction } from '../solana/types.js';
-import { leastOut, mostIn } from './threshold.js';
-import type { SwapMode } from './types.js';
+import type { Address, Instruction } from '../../solana/types.js';
+import { leastOut, mostIn } from '../threshold.js';
+import type { SwapMode } from '../types.js';
 
 /** Where one form of Jupiter's swap instruction keeps what matters; numbers are positions in its accounts and data. */
 export interface SwapForm {

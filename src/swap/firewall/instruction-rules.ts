@@ -1,6 +1,6 @@
-import { JUPITER_EVENT_AUTHORITY, JUPITER_PROGRAM } from '../network.js';
-import { associatedTokenAddress } from '../solana/accounts.js';
-import type { Address, Instruction } from '../solana/types.js';
+import { JUPITER_EVENT_AUTHORITY, JUPITER_PROGRAM } from '../../network.js';
+import { associatedTokenAddress } from '../../solana/accounts.js';
+import type { Address, Instruction } from '../../solana/types.js';
 import { type SwapCall, decodeSwap, swapForm } from './layout.js';
 import type { Rule } from './rule.js';
 
@@ -44,69 +44,124 @@ export function swapSubject(instruction: Instruction, expected: SwapExpectation)
 }
 
 /** A rule on what the instruction says: one that cannot be read passes none. */
-function onCall(id: string, refuses: string, passes: (call: SwapCall, subject: SwapSubject) => boolean): Rule<SwapSubject> {
-  return { id, refuses, passes: (subject) => subject.call !== undefined && passes(subject.call, subject) };
+function onCall(id: string, refuses: string, why: string, passes: (call: SwapCall, subject: SwapSubject) => boolean): Rule<SwapSubject> {
+  return { id, refuses, why, passes: (subject) => subject.call !== undefined && passes(subject.call, subject) };
 }
 
-/** The static stage: what the one swap instruction may be, in the order in which it is checked. */
+/** What the one swap instruction may be, in the order in which it is checked. */
 export const swapRules: readonly Rule<SwapSubject>[] = [
   {
     id: 'jupiter_program',
     refuses: 'its instruction is not addressed to Jupiter',
+    why: 'Any other program would get the signature of the wallet and do with it what it likes.',
     passes: ({ instruction }) => instruction.program === JUPITER_PROGRAM,
   },
   {
     id: 'jupiter_form',
     refuses: 'its instruction is of a form that is not understood',
+    why: 'Jupiter has instructions that claim, close or take the input amount from an account that somebody else writes.',
     passes: ({ instruction }) => swapForm(instruction.data) !== undefined,
   },
   {
     id: 'jupiter_truncated',
     refuses: 'its instruction lacks accounts or numbers that its form needs',
+    why: 'A number that is not there cannot be bounded.',
     passes: ({ call }) => call !== undefined,
   },
   {
     id: 'jupiter_accounts',
     refuses: 'its instruction names more accounts than a transaction can lock',
+    why: 'It could never land, and reading them all costs the node.',
     passes: ({ instruction }) => instruction.accounts.length <= MAX_ACCOUNTS,
   },
   {
     id: 'extra_signer',
     refuses: 'it wants the signature of somebody else than the wallet',
+    why: 'A second signer can hold the transaction back until its price suits him.',
     passes: ({ instruction, expected }) => instruction.accounts.every((account) => !account.signer || account.address === expected.wallet),
   },
-  onCall('swap_user', 'it swaps for another wallet', (call, { expected }) => call.user === expected.wallet),
-  onCall('swap_source', "it takes from another account than the wallet's own", (call, { source }) => call.source === source),
+  onCall(
+    'swap_user',
+    'it swaps for another wallet',
+    'The wallet would pay fees for a swap that is not its own.',
+    (call, { expected }) => call.user === expected.wallet,
+  ),
+  onCall(
+    'swap_source',
+    "it takes from another account than the wallet's own",
+    'Another token account of the wallet, such as one that was never meant to be spent, could be the source.',
+    (call, { source }) => call.source === source,
+  ),
   onCall(
     'swap_destination',
     "it pays into another account than the wallet's own",
+    'The output would belong to somebody else.',
     (call, { destination }) => call.destination === destination,
   ),
   onCall(
     'swap_destination_override',
     'it diverts the output to an extra account',
+    'An optional account of the form takes the output in place of the one that was checked.',
     (call, { destination }) => call.destinationOverride === undefined || call.destinationOverride === destination,
   ),
-  onCall('swap_input_mint', 'it sells another token', (call, { expected }) => call.sourceMint === expected.inputMint),
-  onCall('swap_output_mint', 'it buys another token', (call, { expected }) => call.destinationMint === expected.outputMint),
+  onCall(
+    'swap_input_mint',
+    'it sells another token',
+    'Amounts were agreed for one token; the same number of another may be worth a thousand times as much.',
+    (call, { expected }) => call.sourceMint === undefined || call.sourceMint === expected.inputMint,
+  ),
+  onCall(
+    'swap_output_mint',
+    'it buys another token',
+    'A token with the same symbol and decimals can be worth nothing.',
+    (call, { expected }) => call.destinationMint === expected.outputMint,
+  ),
   onCall(
     'swap_input_program',
     'it names another token program for the input',
+    'The program that is named is the one that is called, with the signature of the wallet.',
     (call, { expected }) => call.sourceProgram === expected.inputProgram,
   ),
   onCall(
     'swap_output_program',
     'it names another token program for the output',
+    'The program that is named is the one that is called, with the signature of the wallet.',
     (call, { expected }) => call.destinationProgram === expected.outputProgram,
   ),
   onCall(
     'jupiter_event_authority',
     "its event authority or program account is not Jupiter's",
+    'The accounts stand where another form of the instruction has others: what was read may not be what is meant.',
     (call) => call.eventAuthority === JUPITER_EVENT_AUTHORITY && call.self === JUPITER_PROGRAM,
   ),
-  onCall('swap_max_in', 'it may take more than agreed', (call, { expected }) => call.inAmount > 0n && call.maxIn <= expected.maxIn),
-  onCall('swap_min_out', 'it may pay out less than agreed', (call, { expected }) => call.minOut >= expected.minOut),
-  onCall('swap_slippage', 'it allows itself more slippage than agreed', (call, { expected }) => call.slippageBps <= expected.slippageBps),
-  onCall('platform_fee', 'it carries a platform fee', (call) => call.platformFeeBps === 0),
-  onCall('positive_slippage', 'it keeps a part of a better price', (call) => call.positiveSlippageBps === 0),
+  onCall(
+    'swap_max_in',
+    'it may take more than agreed',
+    'A service that quotes 1 and builds 1,000 would sell the whole balance.',
+    (call, { expected }) => call.inAmount > 0n && call.maxIn <= expected.maxIn,
+  ),
+  onCall(
+    'swap_min_out',
+    'it may pay out less than agreed',
+    'A least output of zero lets anybody who sees the swap take its worth.',
+    (call, { expected }) => call.minOut >= expected.minOut,
+  ),
+  onCall(
+    'swap_slippage',
+    'it allows itself more slippage than agreed',
+    'What it may slip is what whoever orders the block can take.',
+    (call, { expected }) => call.slippageBps <= expected.slippageBps,
+  ),
+  onCall(
+    'platform_fee',
+    'it carries a platform fee',
+    'A fee that nobody agreed to goes to whoever built the swap.',
+    (call) => call.platformFeeBps === 0,
+  ),
+  onCall(
+    'positive_slippage',
+    'it keeps a part of a better price',
+    'What the market gives beyond the quote belongs to the wallet.',
+    (call) => call.positiveSlippageBps === 0,
+  ),
 ];

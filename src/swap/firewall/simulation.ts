@@ -1,8 +1,8 @@
-import { TransactionError, cleanText } from '../errors.js';
-import { SYSTEM_PROGRAM } from '../network.js';
-import { decodeTokenAccount } from '../solana/accounts.js';
-import type { Account, Simulation } from '../solana/rpc.js';
-import type { Address } from '../solana/types.js';
+import { TransactionError, cleanText } from '../../errors.js';
+import { SYSTEM_PROGRAM } from '../../network.js';
+import { decodeTokenAccount } from '../../solana/accounts.js';
+import type { Account, Simulation } from '../../solana/rpc.js';
+import type { Address } from '../../solana/types.js';
 import type { Floors, TokenFloor } from './guard.js';
 import { programErrorName } from './program-errors.js';
 import { type Rule, enforce, refusal } from './rule.js';
@@ -18,7 +18,7 @@ interface TokenAfter {
   readonly after: Account | null;
 }
 
-interface SimulationSubject {
+export interface SimulationSubject {
   readonly floors: Floors;
   readonly wallet: Account | null;
   readonly tokens: readonly TokenAfter[];
@@ -30,8 +30,8 @@ function held({ after, floor }: TokenAfter) {
   return after === null || after.owner !== floor.account.tokenProgram ? undefined : decodeTokenAccount(after);
 }
 
-function onTokens(id: string, refuses: string, passes: (token: TokenAfter) => boolean): Rule<SimulationSubject> {
-  return { id, refuses, passes: ({ tokens }) => tokens.every((token) => (token.floor.closed ? gone(token.after) : passes(token))) };
+function onTokens(id: string, refuses: string, why: string, passes: (token: TokenAfter) => boolean): Rule<SimulationSubject> {
+  return { id, refuses, why, passes: ({ tokens }) => tokens.every((token) => (token.floor.closed ? gone(token.after) : passes(token))) };
 }
 
 /** What must be true after the simulation, by the accounts alone, whatever the instructions said. */
@@ -39,24 +39,49 @@ export const simulationRules: readonly Rule<SimulationSubject>[] = [
   {
     id: 'simulated_wallet',
     refuses: 'the wallet would no longer be a plain account of its own',
+    why: 'A wallet that is assigned to another program keeps its balance and can never spend it.',
     passes: ({ wallet }) => wallet !== null && wallet.owner === SYSTEM_PROGRAM && wallet.data.length === 0 && !wallet.executable,
   },
-  onTokens('simulated_account', 'a token account of the wallet would be gone or be another', (token) => {
-    const after = held(token);
-    return after !== undefined && after.mint === token.floor.account.mint && after.state === 'initialized';
-  }),
-  onTokens('simulated_owner', 'a token account would belong to somebody else', (token) => held(token)?.owner === token.wallet),
-  onTokens('simulated_delegate', 'somebody else could spend from a token account', (token) => held(token)?.delegate === undefined),
-  onTokens('simulated_close_authority', 'somebody else could close a token account', (token) =>
-    [undefined, token.wallet].includes(held(token)?.closeAuthority),
+  onTokens(
+    'simulated_account',
+    'a token account of the wallet would be gone or be another',
+    'A venue that may sign for the wallet can close an account and have it made anew, for somebody else.',
+    (token) => {
+      const after = held(token);
+      return after !== undefined && after.mint === token.floor.account.mint && after.state === 'initialized';
+    },
   ),
-  onTokens('simulated_balance', 'more would be taken, or less paid out, than agreed', (token) => {
-    const after = held(token);
-    return after !== undefined && after.amount >= token.floor.least;
-  }),
+  onTokens(
+    'simulated_owner',
+    'a token account would belong to somebody else',
+    'A change of owner moves no token and shows in no balance.',
+    (token) => held(token)?.owner === token.wallet,
+  ),
+  onTokens(
+    'simulated_delegate',
+    'somebody else could spend from a token account',
+    'An approval is spent later, when nobody looks.',
+    (token) => held(token)?.delegate === undefined,
+  ),
+  onTokens(
+    'simulated_close_authority',
+    'somebody else could close a token account',
+    'Whoever closes a wrapped SOL account gets the SOL in it.',
+    (token) => [undefined, token.wallet].includes(held(token)?.closeAuthority),
+  ),
+  onTokens(
+    'simulated_balance',
+    'more would be taken, or less paid out, than agreed',
+    'Whatever the instruction says, the balances tell what it does.',
+    (token) => {
+      const after = held(token);
+      return after !== undefined && after.amount >= token.floor.least;
+    },
+  ),
   {
     id: 'simulated_lamports',
     refuses: 'more SOL would be taken than agreed',
+    why: 'A venue can transfer SOL with the signature of the wallet, or make it pay for accounts of others.',
     passes: ({ wallet, floors }) => wallet !== null && wallet.lamports >= floors.lamports,
   },
 ];

@@ -1,6 +1,6 @@
-import { dropCloseAuthority, revoke, transferChecked, transferLamports } from '../solana/instructions.js';
-import type { Address, Instruction } from '../solana/types.js';
-import type { OwnAccount } from './own-account.js';
+import { dropCloseAuthority, revoke, transferChecked, transferLamports } from '../../solana/instructions.js';
+import type { Address, Instruction } from '../../solana/types.js';
+import type { OwnAccount } from '../own-account.js';
 
 /** What must be true of one of the wallet's accounts when the transaction ends. */
 export interface TokenFloor {

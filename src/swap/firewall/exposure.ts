@@ -1,7 +1,7 @@
-import { LOOKUP_TABLE_PROGRAM, SYSTEM_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../network.js';
-import { addressBytes } from '../solana/address.js';
-import type { Account } from '../solana/rpc.js';
-import type { Address, Instruction } from '../solana/types.js';
+import { LOOKUP_TABLE_PROGRAM, SYSTEM_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
+import { addressBytes } from '../../solana/address.js';
+import type { Account } from '../../solana/rpc.js';
+import type { Address, Instruction } from '../../solana/types.js';
 import { type Rule, enforce } from './rule.js';
 
 /** Programs whose accounts obey a key that is written in them, and the wallet's signature reaches every venue of the swap. */
@@ -12,6 +12,7 @@ const OBEDIENT: ReadonlySet<Address> = new Set([
   // Durable nonces.
   SYSTEM_PROGRAM,
   'Stake11111111111111111111111111111111111111',
+  'Vote111111111111111111111111111111111111111',
   'BPFLoaderUpgradeab1e11111111111111111111111',
   'LoaderV411111111111111111111111111111111111',
 ]);
@@ -22,7 +23,7 @@ export function foreignWritable(instruction: Instruction, own: readonly Address[
   return [...new Set(writable.map((account) => account.address))];
 }
 
-interface ExposureSubject {
+export interface ExposureSubject {
   readonly wallet: Uint8Array;
   readonly accounts: readonly (Account | null)[];
 }
@@ -31,6 +32,7 @@ export const exposureRules: readonly Rule<ExposureSubject>[] = [
   {
     id: 'exposed_account',
     refuses: 'it could write to another account that the wallet controls',
+    why: 'The wallet signs for the whole instruction: a venue could move what lies in any account that obeys it.',
     passes: ({ wallet, accounts }) =>
       accounts.every((account) => account === null || !OBEDIENT.has(account.owner) || !contains(account.data, wallet)),
   },

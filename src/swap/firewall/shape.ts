@@ -1,0 +1,41 @@
+import { JUPITER_PROGRAM, SYSTEM_PROGRAM } from '../../network.js';
+import type { Instruction } from '../../solana/types.js';
+import type { Rule } from './rule.js';
+
+/** A foreign transaction with its accounts spelled out. */
+export interface ShapeSubject {
+  /** Undefined where they cannot be: see `resolveInstructions`. */
+  readonly instructions: readonly Instruction[] | undefined;
+}
+
+const ADVANCE_NONCE = [4, 0, 0, 0];
+
+function advancesNonce({ program, data }: Instruction): boolean {
+  return program === SYSTEM_PROGRAM && ADVANCE_NONCE.every((byte, index) => data[index] === byte);
+}
+
+export function isJupiter({ program }: Instruction): boolean {
+  return program === JUPITER_PROGRAM;
+}
+
+/** What must hold of the instructions together, so that the one that swaps can be told from the rest. */
+export const shapeRules: readonly Rule<ShapeSubject>[] = [
+  {
+    id: 'transaction_accounts',
+    refuses: 'it names an account twice, one that it does not have, or a program that it could write to or takes from a lookup table',
+    why: 'An account with two places in the list can be read-only in one and writable in the other.',
+    passes: ({ instructions }) => instructions !== undefined,
+  },
+  {
+    id: 'durable_nonce',
+    refuses: 'the transaction lives on a durable nonce',
+    why: 'It would never expire: whoever holds it lands it when the price suits him.',
+    passes: ({ instructions }) => instructions?.some(advancesNonce) === false,
+  },
+  {
+    id: 'one_swap',
+    refuses: 'the transaction does not have exactly one instruction of Jupiter',
+    why: 'Bounds that hold for one swap say nothing about a second.',
+    passes: ({ instructions }) => instructions?.filter(isJupiter).length === 1,
+  },
+];
