@@ -8,6 +8,7 @@ import { askNodes, explainShape, explainWeb3Error, inTurn } from './failover.js'
 import type { Node } from './failover.js';
 import { Fault } from './fault.js';
 import { askGenesis, checkedNode } from './genesis.js';
+import { readInner } from './inner.js';
 import { readLanded } from './landed.js';
 import { errorText, safeInteger } from './reply.js';
 import { rpcFetch } from './rpc-fetch.js';
@@ -136,6 +137,7 @@ function rpcOver(all: Nodes): Rpc {
           ...settings(call),
           sigVerify: false,
           replaceRecentBlockhash: true,
+          innerInstructions: true,
           accounts: { encoding: 'base64', addresses: [...watch] },
         });
         const accounts = value.accounts ?? [];
@@ -148,6 +150,7 @@ function rpcOver(all: Nodes): Rpc {
           logs: value.logs ?? [],
           unitsConsumed: BigInt(safeInteger(value.unitsConsumed ?? 0)),
           accounts: watch.map((_, index) => readSimulatedAccount(accounts[index] ?? null)),
+          inner: value.innerInstructions ? readInner(value.innerInstructions) : undefined,
         };
       });
     },

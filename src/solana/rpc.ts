@@ -23,6 +23,19 @@ export interface SignatureStatus {
   readonly error: string | null;
 }
 
+/** What one program called in another while a transaction ran, at any depth. */
+export interface InnerInstruction {
+  /** The position of the top-level instruction that it ran under. */
+  readonly outer: number;
+  readonly program: Address;
+  /** Of the System and both token programs, as nodes name it (`transfer`, `setAuthority`, ...); undefined for what has no name. */
+  readonly name: string | undefined;
+  /** Every address that it names: of one that the node has parsed also those in its data, else its accounts. */
+  readonly addresses: readonly Address[];
+  /** The account that a System instruction creates. */
+  readonly creates: Address | undefined;
+}
+
 export interface Simulation {
   readonly slot: number;
   readonly error: string | null;
@@ -30,6 +43,8 @@ export interface Simulation {
   readonly unitsConsumed: bigint;
   /** The watched accounts afterwards, in order; null where they do not exist. */
   readonly accounts: readonly (Account | null)[];
+  /** In the order in which they ran; undefined where the node does not show them. */
+  readonly inner: readonly InnerInstruction[] | undefined;
 }
 
 export interface TokenBalanceChange {

@@ -114,18 +114,22 @@ describe('reading', () => {
   });
 
   it('simulates unsigned bytes without checking signatures or the blockhash', async () => {
-    const { url, calls } = await node(() => context(5, { err: null, logs: ['a'], accounts: [account(3), null], unitsConsumed: 150 }));
+    const { url, calls } = await node(() =>
+      context(5, { err: null, logs: ['a'], accounts: [account(3), null], unitsConsumed: 150, innerInstructions: [] }),
+    );
     expect(await connect({ urls: [url] }).simulate(wire, [wallet, key(2)])).toEqual({
       slot: 5,
       error: null,
       logs: ['a'],
       unitsConsumed: 150n,
       accounts: [{ owner: TOKEN_PROGRAM, lamports: 3n, data: Uint8Array.of(1, 2), executable: false }, null],
+      inner: [],
     });
     expect(calls[0]?.params[0]).toBe(Buffer.from(wire).toString('base64'));
     expect(calls[0]?.params[1]).toMatchObject({
       sigVerify: false,
       replaceRecentBlockhash: true,
+      innerInstructions: true,
       commitment: 'confirmed',
       accounts: { addresses: [wallet, key(2)] },
     });
@@ -141,9 +145,43 @@ describe('reading', () => {
       logs: [],
       unitsConsumed: 0n,
       accounts: [null],
+      inner: undefined,
     });
     error = null;
     expect((await failure(rpc.simulate(wire, [wallet]))).code).toBe('invalid_response');
+  });
+
+  it('shows what programs called inside, parsed by the node or not, and that a node does not show it', async () => {
+    const approve = { type: 'approve', info: { source: key(3), delegate: key(4), owner: wallet, amount: '7' } };
+    const shown = [
+      { program: 'spl-token', programId: TOKEN_PROGRAM, parsed: approve, stackHeight: 2 },
+      { programId: key(5), accounts: [key(6)], data: '', stackHeight: 3 },
+    ];
+    let inner: unknown = [{ index: 3, instructions: shown }];
+    const { url } = await node(() => context(5, { err: null, logs: [], accounts: [], innerInstructions: inner }));
+    const rpc = connect({ urls: [url] });
+    expect((await rpc.simulate(wire, [])).inner).toEqual([
+      { outer: 3, program: TOKEN_PROGRAM, name: 'approve', addresses: [key(3), key(4), wallet], creates: undefined },
+      { outer: 3, program: key(5), name: undefined, addresses: [key(6)], creates: undefined },
+    ]);
+    inner = null;
+    expect((await rpc.simulate(wire, [])).inner).toBeUndefined();
+    inner = undefined;
+    expect((await rpc.simulate(wire, [])).inner).toBeUndefined();
+  });
+
+  it.each<[string, unknown]>([
+    ['the form with indexes, which names nobody', { programIdIndex: 1, accounts: [0], data: '', stackHeight: 2 }],
+    ['a program that is no address', { programId: 'x', accounts: [], data: '' }],
+    ['an account that is no address', { programId: TOKEN_PROGRAM, accounts: ['x'], data: '' }],
+    ['data that is not base58', { programId: TOKEN_PROGRAM, accounts: [], data: '0' }],
+    ['a parsed instruction that says nothing', { program: 'system', programId: SYSTEM_PROGRAM, parsed: null }],
+    ['one that is neither parsed nor has accounts', { program: 'system', programId: SYSTEM_PROGRAM, accounts: 5, data: '' }],
+  ])('refuses %s as what a program called', async (_, call) => {
+    const { url } = await node(() =>
+      context(5, { err: null, logs: [], accounts: [], innerInstructions: [{ index: 0, instructions: [call] }] }),
+    );
+    expect((await failure(connect({ urls: [url] }).simulate(wire, []))).code).toBe('invalid_response');
   });
 
   it('sends without preflight and without retries of the node', async () => {
