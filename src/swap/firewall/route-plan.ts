@@ -1,0 +1,113 @@
+/** How many bytes a value takes, and which of them it may hold: all that a walk past it needs. Borsh, little endian. */
+type Kind =
+  /** That many bytes of any content. */
+  | number
+  /** One after the other. */
+  | { readonly fields: readonly Kind[] }
+  /** One byte that says which of these follows; `undefined` is one that we do not know. */
+  | { readonly tagged: readonly (Kind | undefined)[] }
+  /** A u32 that says how many follow. */
+  | { readonly list: Kind; readonly most: number };
+
+// A transaction has 1,232 bytes and Jupiter's longest routes a handful of steps: whoever announces more means to mislead.
+const MOST_BYTES = 1_232;
+const MOST_ENTRIES = 32;
+
+const none = 0;
+const u8 = 1;
+const u16 = 2;
+const u32 = 4;
+const u64 = 8;
+const u128 = 16;
+const unitEnum = (size: number): Kind => ({ tagged: Array.from({ length: size }, () => none) });
+const option = (kind: Kind): Kind => ({ tagged: [none, kind] });
+const list = (kind: Kind): Kind => ({ list: kind, most: MOST_ENTRIES });
+const of = (...fields: readonly Kind[]): Kind => ({ fields });
+
+const bool = unitEnum(2);
+const side = unitEnum(2);
+const slices = list(of(u8, u8));
+const boolSlices = of(bool, option(slices));
+const boolBool = of(bool, bool);
+const idBool = of(u64, bool);
+const sanctum = of(u8, u8, u32, u32);
+const oneLst = of(u8, u32);
+const hylo = unitEnum(8);
+const tranche = unitEnum(2);
+const routed = of(u64, 32, 16, bool);
+const routedV2 = of(u64, u64, 32, 16, bool);
+const routedV3 = of(u64, u64, u64, u64, 32, 16, bool);
+const filled = of(side, { list: u8, most: MOST_BYTES });
+
+const candidate: Kind = {
+  tagged: [
+    ...[idBool, side, idBool, none, none, bool, none, bool, bool, bool], // 0 HumidiFi
+    ...[boolSlices, none, bool, none, side, routed, routedV2, routedV3, none], // 10 WhirlpoolV2
+  ],
+};
+const candidates = of(list(candidate), option(u8));
+const candidatesV2 = of(list(of(candidate, u32)), u8, u8);
+
+/**
+ * Jupiter's `Swap` by tag, as its program publishes it (October 2026, 197 variants; new ones come at the end); each row names its
+ * first. The three that are `undefined`, JupiterLendDexSwap (165), Gatorswap (166) and Denali (168), are said to read other bytes
+ * than are published.
+ */
+const swap: Kind = {
+  tagged: [
+    ...[none, none, none, none, none, none, none, none, bool, none], // 0 Saber
+    ...[none, none, side, none, none, side, side, bool, bool, none], // 10 Mercurial
+    ...[none, bool, none, bool, side, none, none, side, side, of(u64, u64)], // 20 GooseFX
+    ...[none, none, none, u32, none, none, none, none, none, side], // 30 TokenSwapV2
+    ...[none, u32, of(u8, bool, bool), sanctum, oneLst, oneLst, none, boolSlices, none, none], // 40 RaydiumClmmV2
+    ...[none, none, none, none, none, none, none, none, bool, none], // 50 PumpWrappedSell
+    ...[bool, bool, none, none, side, none, none, none, none, none], // 60 FoxClaimPartial
+    ...[none, of(u8, u8), none, none, none, slices, none, none, none, none], // 70 VirtualsSell
+    ...[none, u64, u64, none, none, side, of(bool, u8), idBool, none, side], // 80 StabbleWeightedSwapV2
+    ...[none, none, none, none, bool, bool, none, none, none, none], // 90 PumpWrappedBuyV2
+    ...[none, none, none, boolSlices, bool, none, bool, side, none, none], // 100 PumpSwapSellV3
+    ...[side, candidates, none, none, none, none, side, bool, idBool, bool], // 110 WhaleStreet
+    ...[filled, bool, u128, of(40, u64), none, side, of(side, u64, u64), bool, none, bool], // 120 JupiterRfqV2
+    ...[none, none, hylo, none, none, sanctum, bool, none, none, none], // 130 Omnipair
+    ...[none, bool, none, none, none, bool, candidatesV2, none, none, none], // 140 ScaleAmmSell
+    ...[none, bool, bool, bool, none, of(side, bool), none, idBool, none, u64], // 150 PumpWrappedSellV4WithCashbackClaim
+    ...[bool, of(side, u32), bool, none, bool, undefined, undefined, boolBool, undefined, none], // 160 KipseliV2
+    ...[u8, unitEnum(3), hylo, none, side, none, none, bool, side, none], // 170 PerenaStarV2WithdrawFromExternal
+    ...[none, bool, tranche, of(tranche, option(u8)), bool, routed, routedV2, boolBool, none, bool], // 180 BinaryFiV2
+    ...[routedV3, boolBool, bool, bool, bool, none, bool], // 190 HumidiFiRouterV3
+  ],
+};
+
+// A swap, the percent that it gets, and the indexes of its input and output.
+const plan = list(of(swap, u8, u8, u8));
+
+/** What follows the plan in every V1 form: two amounts (u64), the slippage (u16) and the platform fee (u8), both in basis points. */
+export const NUMBERS_V1_BYTES = u64 + u64 + u16 + u8;
+
+function allEnd(kinds: readonly Kind[], data: Uint8Array, from: number): number | undefined {
+  return kinds.reduce<number | undefined>((at, kind) => (at === undefined ? undefined : valueEnd(kind, data, at)), from);
+}
+
+function listEnd(entry: Kind, most: number, data: Uint8Array, from: number): number | undefined {
+  if (from + u32 > data.length) return undefined;
+  const count = new DataView(data.buffer, data.byteOffset + from, u32).getUint32(0, true);
+  return count > most ? undefined : allEnd(new Array<Kind>(count).fill(entry), data, from + u32);
+}
+
+function valueEnd(kind: Kind, data: Uint8Array, from: number): number | undefined {
+  if (typeof kind === 'number') return from + kind > data.length ? undefined : from + kind;
+  if ('fields' in kind) return allEnd(kind.fields, data, from);
+  if ('list' in kind) return listEnd(kind.list, kind.most, data, from);
+  const tag = data[from];
+  const tagged = tag === undefined ? undefined : kind.tagged[tag];
+  return tagged === undefined ? undefined : valueEnd(tagged, data, from + 1);
+}
+
+/**
+ * Where the route plan of a V1 swap that begins at `from` ends; undefined where a byte of it cannot be what the program reads there.
+ * The program ignores whatever follows its arguments, so that numbers which only look like the last ones prove nothing: those that
+ * count stand right after the plan, and nothing may stand behind them.
+ */
+export function routePlanEnd(data: Uint8Array, from: number): number | undefined {
+  return valueEnd(plan, data, from);
+}
