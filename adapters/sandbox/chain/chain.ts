@@ -12,7 +12,7 @@ import { History } from './history.js';
 import type { Commitment, Landed } from './history.js';
 import { memosOf } from './memo.js';
 import { seed } from './seed.js';
-import { loadKeys, lookupTableData, LOOKUP_TABLE_PROGRAM } from './tables.js';
+import { allKeys, loadKeys, lookupTableData, LOOKUP_TABLE_PROGRAM } from './tables.js';
 import { Timers } from './timers.js';
 import { associatedTokenAccount, readMint, readToken, tokenData, withU64 } from './token.js';
 import { Vm } from './vm.js';
@@ -181,7 +181,7 @@ export class SandboxChain implements Chain {
     if (this.refusal(transaction) !== undefined) return undefined;
     const read = (address: Address) => this.account(address);
     const loaded = loadKeys(transaction, read) ?? { writable: [], readonly: [] };
-    const keys = [...transaction.keys, ...loaded.writable, ...loaded.readonly];
+    const keys = allKeys(transaction, loaded);
     const before = readBalances(keys, read);
     const outcome = this.vm.execute(transaction);
     if (!outcome.included) return undefined;

@@ -37,6 +37,11 @@ export interface LoadedKeys {
   readonly readonly: readonly Address[];
 }
 
+/** All accounts of a transaction, in the order in which its instructions count them. */
+export function allKeys(transaction: WireTransaction, loaded: LoadedKeys): Address[] {
+  return [...transaction.keys, ...loaded.writable, ...loaded.readonly];
+}
+
 /** What the transaction's lookups load, undefined if one of them does not resolve (the runtime then says why). */
 export function loadKeys(transaction: WireTransaction, read: (address: Address) => ChainAccount | undefined): LoadedKeys | undefined {
   const writable: Address[] = [];

@@ -7,6 +7,7 @@ import { isStaticWritable } from '../chain/wire.js';
 import type { WireInstruction } from '../chain/wire.js';
 import { uiTokenAmount } from './encode.js';
 import { invalidParams } from './faults.js';
+import { parseInstruction } from './parse.js';
 
 /** A landed transaction as `getTransaction` gives it. */
 export function presentTransaction(landed: Landed, encoding: string, withVersion: boolean): Json {
@@ -51,6 +52,7 @@ function body(landed: Landed, encoding: string): Json {
   };
 }
 
+/** What programs called, by top-level instruction: with keys given as in `jsonParsed`, which is how a simulation shows it. */
 export function presentInner(inner: readonly InnerInstructions[], keys?: readonly Address[]): Json {
   return inner.map(({ index, instructions }) => ({
     index,
@@ -58,14 +60,20 @@ export function presentInner(inner: readonly InnerInstructions[], keys?: readonl
   }));
 }
 
-/** With keys given, accounts are named; else they are indexes. */
+/** With keys given, accounts are named, and instructions parsed that a node can parse; else accounts are indexes. */
 function presentInstruction({ programIndex, accounts, data }: WireInstruction, stackHeight: number, keys?: readonly Address[]): Json {
-  return keys
-    ? { programId: keys[programIndex], accounts: [...accounts].map((key) => keys[key] ?? null), data: toBase58(data), stackHeight }
-    : { programIdIndex: programIndex, accounts: [...accounts], data: toBase58(data), stackHeight };
+  if (!keys) return { programIdIndex: programIndex, accounts: [...accounts], data: toBase58(data), stackHeight };
+  const programId = keyAt(keys, programIndex);
+  const named = [...accounts].map((index) => keyAt(keys, index));
+  return { ...(parseInstruction(programId, named, data) ?? { programId, accounts: named, data: toBase58(data) }), stackHeight };
 }
 
-/** Instructions stay undecoded in `jsonParsed`, as a node leaves those of programs it does not know; the keys are described. */
+function keyAt(keys: readonly Address[], index: number): Address {
+  const key = keys[index];
+  if (key === undefined) throw new RangeError(`The transaction has no account ${index}.`);
+  return key;
+}
+
 function parsedKeys({ transaction, keys, loaded }: Landed): Json {
   return keys.map((pubkey, index) => {
     const own = index < transaction.keys.length;

@@ -4,6 +4,7 @@ import { fromBase58, fromBase64, toBase64 } from '../chain/bytes.js';
 import type { SandboxChain } from '../chain/chain.js';
 import { describeFailure } from '../chain/failure.js';
 import type { Json } from '../chain/json.js';
+import { allKeys, loadKeys } from '../chain/tables.js';
 import type { Simulated } from '../chain/vm.js';
 import { MalformedTransaction, MAX_TRANSACTION_BYTES, parseTransaction } from '../chain/wire.js';
 import type { WireTransaction } from '../chain/wire.js';
@@ -45,7 +46,7 @@ function tooLarge(encoding: string, length: number, most: number): RpcError {
 
 const unverified = () => new RpcError(-32003, 'Transaction signature verification failure');
 
-function simulationResult(result: Simulated, accounts: Json, inner: boolean, replacement: Json): Json {
+function simulationResult(result: Simulated, accounts: Json, inner: Json, replacement: Json): Json {
   const { failure, logs, unitsConsumed, returnData } = result;
   return {
     err: failure ?? null,
@@ -54,9 +55,15 @@ function simulationResult(result: Simulated, accounts: Json, inner: boolean, rep
     unitsConsumed,
     loadedAccountsDataSize: 0,
     returnData: returnData ? { programId: returnData.program, data: [toBase64(returnData.data), 'base64'] } : null,
-    innerInstructions: inner ? presentInner(result.inner) : null,
+    innerInstructions: inner,
     replacementBlockhash: replacement,
   };
+}
+
+/** What programs called inside; nothing where the transaction did not run because its lookups load nothing. */
+function innerCalls(chain: SandboxChain, transaction: WireTransaction, { inner }: Simulated): Json {
+  const loaded = loadKeys(transaction, (address) => chain.account(address));
+  return loaded === undefined ? [] : presentInner(inner, allKeys(transaction, loaded));
 }
 
 /** The accounts that the caller watches, as the simulation leaves them. */
@@ -86,9 +93,10 @@ export const transactionMethods = {
     if (result.failure === 'SignatureFailure') throw unverified();
     const loaded = transaction.lookups.reduce((sum, lookup) => sum + lookup.writable.length + lookup.readonly.length, 0);
     const accounts = watched(chain, result, config.object('accounts'), transaction.keys.length + loaded);
+    const inner = config.flag('innerInstructions') ? innerCalls(chain, transaction, result) : null;
     const { hash, height } = chain.blocks.tip;
     const replacement = replaceBlockhash ? { blockhash: hash, lastValidBlockHeight: height + MAX_AGE } : null;
-    return withContext(slot, simulationResult(result, accounts, config.flag('innerInstructions'), replacement));
+    return withContext(slot, simulationResult(result, accounts, inner, replacement));
   },
 
   sendTransaction: ({ chain, lands }, params) => {
@@ -100,7 +108,7 @@ export const transactionMethods = {
       if (result.failure === 'SignatureFailure') throw unverified();
       if (result.failure !== undefined) {
         const sentence = `Transaction simulation failed: ${describeFailure(result.failure)}`;
-        throw new RpcError(-32002, sentence, simulationResult(result, null, false, null));
+        throw new RpcError(-32002, sentence, simulationResult(result, null, null, null));
       }
     }
     if (lands) chain.submit(transaction);

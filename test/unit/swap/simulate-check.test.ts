@@ -35,7 +35,14 @@ function simulation(
   change: { wallet?: Account | null; source?: Account | null; output?: Account | null; error?: string; logs?: string[] } = {},
 ): Simulation {
   const { wallet = account(SYSTEM_PROGRAM, new Uint8Array(), 1_000n), source = token(USDC, 500n), output = token(USDT, 900n) } = change;
-  return { slot: 1, error: change.error ?? null, logs: change.logs ?? [], unitsConsumed: 1n, accounts: [wallet, source, output] };
+  return {
+    slot: 1,
+    error: change.error ?? null,
+    logs: change.logs ?? [],
+    unitsConsumed: 1n,
+    accounts: [wallet, source, output],
+    inner: [],
+  };
 }
 
 const ruleOf = (changed: Simulation, floors = FLOORS) => {
