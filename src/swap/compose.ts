@@ -39,6 +39,8 @@ export interface ComposedSwap {
   /** The serialized v0 message: what the wallet signs. */
   readonly message: Uint8Array;
   readonly plan: SwapPlan;
+  /** Position of the instruction that is not ours. */
+  readonly swapAt: number;
   /** Position of the first guard instruction. */
   readonly guardFrom: number;
 }
@@ -63,7 +65,7 @@ export function composeSwap(parts: SwapParts): ComposedSwap {
   const instructions = [...body, ...guard(plan.floors)];
   const { blockhash, lookupTables } = parts;
   const message = compileMessage({ feePayer: wallet, instructions, blockhash, lookupTables });
-  return { instructions, message, plan, guardFrom: body.length };
+  return { instructions, message, plan, swapAt: body.indexOf(parts.instruction), guardFrom: body.length };
 }
 
 export function computeInstructions({ unitLimit, unitPrice }: ComputeBudget): Instruction[] {

@@ -27,6 +27,8 @@ interface Draft {
   readonly floors: Floors;
   readonly budget: LamportBudget;
   readonly availableLamports: bigint;
+  /** Position of the instruction that is not ours; undefined where all are. */
+  readonly swapAt: number | undefined;
   /** Position of the first guard instruction. */
   readonly guardFrom: number;
 }
@@ -36,6 +38,8 @@ export interface FinishInput {
   readonly blockhashes: BlockhashSource;
   readonly limits: SwapLimits;
   readonly walletMinimum: bigint;
+  /** The slot at which the wallet's accounts were read. */
+  readonly readAt: number;
   /** Micro-lamports per compute unit that the market asks for. */
   readonly unitPrice: bigint;
   readonly reserved: () => Promise<ReservedAmounts>;
@@ -79,8 +83,8 @@ function affordable({ walletMinimum, limits }: FinishInput, { budget, availableL
 async function simulate(input: FinishInput, draft: Draft): Promise<bigint> {
   affordable(input, draft);
   const wire = assembleTransaction(draft.message, new Map());
-  const simulation = await input.rpc.simulate(wire, watchedAccounts(draft.floors), input.options);
-  checkSimulation(simulation, draft.floors, draft.guardFrom);
+  const simulation = await input.rpc.simulate(wire, watchedAccounts(draft.floors), { ...input.options, minContextSlot: input.readAt });
+  checkSimulation(simulation, { ...draft, readAt: input.readAt });
   return simulation.unitsConsumed;
 }
 

@@ -3,6 +3,8 @@ import { SYSTEM_PROGRAM } from '../network.js';
 import { decodeTokenAccount } from '../solana/accounts.js';
 import type { Account } from '../solana/rpc.js';
 import type { Address } from '../solana/types.js';
+import { ownAccountRules } from './firewall/own-accounts.js';
+import { brokenBy, type RuleText } from './firewall/rule.js';
 
 /** A mint, as far as a transfer needs it. */
 export interface TokenFacts {
@@ -31,20 +33,17 @@ export function readOwnAccount(wallet: Address, address: Address, token: TokenFa
   // Anybody may send lamports to an address that is no account yet.
   if (account === null || (account.owner === SYSTEM_PROGRAM && account.data.length === 0)) return missing;
   const held = account.owner === tokenProgram ? decodeTokenAccount(account) : undefined;
-  if (held === undefined || held.mint !== mint) throw unusable(address, 'it is no token account of this mint');
-  if (held.owner !== wallet) throw unusable(address, 'it belongs to another wallet');
-  if (held.state !== 'initialized') throw unusable(address, 'it is frozen');
-  if (held.delegate !== undefined) throw unusable(address, 'a delegate may spend from it');
-  if (held.closeAuthority !== undefined && held.closeAuthority !== wallet) throw unusable(address, 'somebody else may close it');
+  const broken = brokenBy(ownAccountRules, { wallet, mint, held });
+  if (broken !== undefined || held === undefined) throw unusable(address, broken);
   return { ...missing, exists: true, balance: held.amount };
 }
 
-function unusable(account: Address, reason: string): FundsError<'account_unusable'> {
+function unusable(account: Address, broken: RuleText | undefined): FundsError<'account_unusable'> {
+  const reason = broken?.refuses ?? 'it cannot be read';
+  const rule = broken === undefined ? '' : ` (rule ${broken.id})`;
   return new FundsError(
     'account_unusable',
-    `The wallet's token account ${account} cannot take part in a swap: ${reason}. Repair it, or use another token.`,
-    {
-      details: { account, reason },
-    },
+    `The token account ${account} cannot take part in a swap: ${reason}${rule}. Repair it, or use another token.`,
+    { details: { account, reason } },
   );
 }

@@ -6,6 +6,7 @@ import { type ComputeBudget, type LamportBudget, priorityFee, requiredLamports }
 import { composeSwap } from './compose.js';
 import { type BlockhashSource, type Finished, type SwapLimits, finish } from './finish.js';
 import { checkSwap } from './firewall/check-swap.js';
+import { checkComposed } from './firewall/self-check.js';
 import { fetchLookupTables } from './firewall/tables.js';
 import { readMarket } from './market.js';
 import { type ReservedAmounts, type SwapFacts, nothingReserved } from './plan.js';
@@ -87,7 +88,7 @@ export function boundsOf(quote: SwapQuote): SwapBounds {
 /**
  * Builds, checks, composes and simulates a swap without signing it. Throws what the provider throws, `unsafe_swap`, `transaction_too_large`
  * (quote again with fewer accounts: `maxAccountsLadder`), `insufficient_funds`, `insufficient_sol`, `account_unusable`, `unknown_mint`,
- * `mint_not_supported`, `fees_over_limit` or `simulation_failed`. Nothing of it has left this process.
+ * `mint_not_supported`, `fees_over_limit`, `simulation_failed` or `self_check_failed`. Nothing of it has left this process.
  */
 export async function prepareSwap(deps: Omit<SwapDeps, 'signer' | 'network'>, wallet: Address, order: SwapOrder): Promise<PreparedSwap> {
   const { rpc, limits, blockhashes } = deps;
@@ -95,7 +96,7 @@ export async function prepareSwap(deps: Omit<SwapDeps, 'signer' | 'network'>, wa
   const options: CallOptions = { signal: order.signal, minContextSlot: order.minContextSlot };
   const reserved = async () => order.reserved?.() ?? nothingReserved;
   const before = await reserved();
-  const [{ legs, lamports }, build] = await Promise.all([
+  const [{ legs, lamports, slot }, build] = await Promise.all([
     readWallet(rpc, wallet, [bounds.inputMint, bounds.outputMint], options),
     order.build(order.signal),
   ]);
@@ -110,13 +111,25 @@ export async function prepareSwap(deps: Omit<SwapDeps, 'signer' | 'network'>, wa
   const { walletMinimum, sourceRent, outputRent } = market;
   const facts = { source: input.account, output: output.account, lamports, walletMinimum, sourceRent, outputRent };
   const finished = await finish({
-    ...{ rpc, limits, blockhashes, options, walletMinimum, reserved: mergedWith(before, reserved), unitPrice: market.unitPrice },
+    ...{
+      rpc,
+      limits,
+      blockhashes,
+      options,
+      walletMinimum,
+      readAt: slot,
+      reserved: mergedWith(before, reserved),
+      unitPrice: market.unitPrice,
+    },
     compose: (compute, blockhash, held) => {
       const parts = { expected, instruction: build.instruction, keepWrapped, compute, blockhash, lookupTables };
-      const { instructions, message, plan, guardFrom } = composeSwap({ ...parts, facts: { ...facts, reserved: held } });
-      return { instructions, message, guardFrom, ...plan };
+      const { plan, ...composed } = composeSwap({ ...parts, facts: { ...facts, reserved: held } });
+      return { ...composed, ...plan };
     },
   });
+  const { message, floors } = finished.draft;
+  const maxPriorityFee = limits.maxPriorityFeeLamports;
+  checkComposed(message, { expected, instruction: build.instruction, floors, lookupTables, maxPriorityFee });
   return prepared(finished, bounds, facts);
 }
 

@@ -22,17 +22,17 @@ export async function signWrap({ rpc, signer, blockhashes, network, limits }: Sw
   const wallet = signer.address;
   const options: CallOptions = { signal: order.signal, minContextSlot: order.minContextSlot };
   const reserved = async () => order.reserved?.() ?? nothingReserved;
-  const { legs, lamports } = await readWallet(rpc, wallet, [WSOL_MINT], options);
+  const { legs, lamports, slot } = await readWallet(rpc, wallet, [WSOL_MINT], options);
   const [leg] = legs;
   if (leg === undefined) throw new TypeError('the wrapped SOL account was not read');
   const { account, mint } = leg;
   const [walletMinimum, rent] = await Promise.all([rpc.rent(0, options), account.exists ? 0n : rpc.rent(accountBytes(mint), options)]);
   const { draft, compute, lifetime } = await finish({
-    ...{ rpc, blockhashes, limits, walletMinimum, unitPrice: UNIT_PRICE, reserved, options },
+    ...{ rpc, blockhashes, limits, walletMinimum, readAt: slot, unitPrice: UNIT_PRICE, reserved, options },
     compose: (budget, blockhash, held) => {
       const availableLamports = lamports > held.lamports ? lamports - held.lamports : 0n;
       const composed = composeWrap({ wallet, account, amount, availableLamports, rent, compute: budget, blockhash });
-      return { ...composed, availableLamports, guardFrom: composed.instructions.length };
+      return { ...composed, availableLamports, swapAt: undefined, guardFrom: composed.instructions.length };
     },
   });
   const amounts = { maxInAmount: amount.toString(), minOutAmount: amount.toString() };

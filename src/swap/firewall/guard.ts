@@ -1,6 +1,7 @@
 import { dropCloseAuthority, revoke, transferChecked, transferLamports } from '../../solana/instructions.js';
 import type { Address, Instruction } from '../../solana/types.js';
 import type { OwnAccount } from '../own-account.js';
+import type { GuardsFound } from './surroundings.js';
 
 /** What must be true of one of the wallet's accounts when the transaction ends. */
 export interface TokenFloor {
@@ -36,4 +37,15 @@ function guardToken(authority: Address, { account, least }: TokenFloor): Instruc
     revoke({ account: address, authority, tokenProgram }),
     dropCloseAuthority({ account: address, authority, tokenProgram }),
   ];
+}
+
+/** Whether the guards at the end of a transaction hold it to these floors at least. */
+export function holds({ tokens, lamports }: GuardsFound, floors: Floors): boolean {
+  const open = floors.tokens.filter((token) => !token.closed);
+  const kept = open.every(({ account, least }) => {
+    const own = tokens.filter((guarded) => guarded.account === account.address);
+    const kinds = own.filter(({ kind, amount }) => kind !== 'least' || amount >= least).map(({ kind }) => kind);
+    return kinds.includes('least') && kinds.includes('revoke') && kinds.includes('close_authority');
+  });
+  return kept && lamports > 0n && lamports >= floors.lamports;
 }

@@ -1,7 +1,7 @@
-import { JUPITER_EVENT_AUTHORITY, JUPITER_PROGRAM } from '../../network.js';
+import { JUPITER_EVENT_AUTHORITY, JUPITER_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
 import { associatedTokenAddress } from '../../solana/accounts.js';
 import type { Address, Instruction } from '../../solana/types.js';
-import { type SwapCall, decodeSwap, swapForm } from './layout.js';
+import { type SwapCall, decodeSwap, hasReadablePlan, isSwapForm } from './layout.js';
 import type { Rule } from './rule.js';
 
 /** What a swap has been agreed to do; everything in it is ours, nothing a service's. */
@@ -43,6 +43,10 @@ export function swapSubject(instruction: Instruction, expected: SwapExpectation)
   };
 }
 
+function isTokenProgram(program: Address): boolean {
+  return program === TOKEN_PROGRAM || program === TOKEN_2022_PROGRAM;
+}
+
 /** A rule on what the instruction says: one that cannot be read passes none. */
 function onCall(id: string, refuses: string, why: string, passes: (call: SwapCall, subject: SwapSubject) => boolean): Rule<SwapSubject> {
   return { id, refuses, why, passes: (subject) => subject.call !== undefined && passes(subject.call, subject) };
@@ -60,7 +64,13 @@ export const swapRules: readonly Rule<SwapSubject>[] = [
     id: 'jupiter_form',
     refuses: 'its instruction is of a form that is not understood',
     why: 'Jupiter has instructions that claim, close or take the input amount from an account that somebody else writes.',
-    passes: ({ instruction }) => swapForm(instruction.data) !== undefined,
+    passes: ({ instruction }) => isSwapForm(instruction.data),
+  },
+  {
+    id: 'jupiter_plan',
+    refuses: 'its route cannot be read to the end, or something follows that does not belong there',
+    why: 'The V1 forms keep their amounts behind the route: other amounts at the very end would be read by us and not by the program.',
+    passes: ({ instruction }) => hasReadablePlan(instruction.data),
   },
   {
     id: 'jupiter_truncated',
@@ -120,13 +130,20 @@ export const swapRules: readonly Rule<SwapSubject>[] = [
     'swap_input_program',
     'it names another token program for the input',
     'The program that is named is the one that is called, with the signature of the wallet.',
-    (call, { expected }) => call.sourceProgram === expected.inputProgram,
+    (call, { expected }) =>
+      call.sourceProgram === undefined ? call.eitherProgram.every(isTokenProgram) : call.sourceProgram === expected.inputProgram,
   ),
   onCall(
     'swap_output_program',
     'it names another token program for the output',
     'The program that is named is the one that is called, with the signature of the wallet.',
-    (call, { expected }) => call.destinationProgram === expected.outputProgram,
+    (call, { expected }) => call.destinationProgram === undefined || call.destinationProgram === expected.outputProgram,
+  ),
+  onCall(
+    'fee_account',
+    'it names an account that takes a platform fee',
+    'Whoever owns that account takes a part of what is swapped.',
+    (call) => call.feeAccount === undefined,
   ),
   onCall(
     'jupiter_event_authority',

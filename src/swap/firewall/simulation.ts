@@ -5,12 +5,22 @@ import type { Account, Simulation } from '../../solana/rpc.js';
 import type { Address } from '../../solana/types.js';
 import type { Floors, TokenFloor } from './guard.js';
 import { programErrorName } from './program-errors.js';
-import { type Rule, enforce, refusal } from './rule.js';
+import { innerRules } from './inner-rules.js';
+import { type Rule, type RuleText, enforce, refusal } from './rule.js';
 
 /** The accounts to watch in a simulation, in the order that {@link checkSimulation} reads them. */
 export function watchedAccounts(floors: Floors): Address[] {
   return [floors.wallet, ...floors.tokens.map((token) => token.account.address)];
 }
+
+/** When the accounts were read from which the floors follow, and when the transaction was simulated. */
+interface Slots {
+  readonly read: number;
+  readonly simulated: number;
+}
+
+/** About 13 seconds. */
+const MOST_SLOTS_APART = 32;
 
 interface TokenAfter {
   readonly floor: TokenFloor;
@@ -20,6 +30,7 @@ interface TokenAfter {
 
 export interface SimulationSubject {
   readonly floors: Floors;
+  readonly slots: Slots;
   readonly wallet: Account | null;
   readonly tokens: readonly TokenAfter[];
 }
@@ -36,6 +47,12 @@ function onTokens(id: string, refuses: string, why: string, passes: (token: Toke
 
 /** What must be true after the simulation, by the accounts alone, whatever the instructions said. */
 export const simulationRules: readonly Rule<SimulationSubject>[] = [
+  {
+    id: 'simulated_slot',
+    refuses: 'it was simulated on another state of the chain than its bounds were read from',
+    why: 'What was true of old balances says nothing about new ones: what has arrived in between could be taken.',
+    passes: ({ slots }) => slots.simulated >= slots.read && slots.simulated - slots.read <= MOST_SLOTS_APART,
+  },
   {
     id: 'simulated_wallet',
     refuses: 'the wallet would no longer be a plain account of its own',
@@ -86,29 +103,53 @@ export const simulationRules: readonly Rule<SimulationSubject>[] = [
   },
 ];
 
-/**
- * Judges a simulation of the transaction that is about to be signed. `guardFrom` is the position of the first guard instruction: a
- * failure from there on is the venue's doing (`unsafe_swap`), any other is `simulation_failed`.
- */
-export function checkSimulation(simulation: Simulation, floors: Floors, guardFrom: number): void {
-  if (simulation.error !== null) throw failed(simulation, guardFrom);
-  const [wallet = null, ...tokens] = simulation.accounts;
-  enforce(simulationRules, {
-    floors,
-    wallet,
-    tokens: floors.tokens.map((floor, index) => ({ floor, wallet: floors.wallet, after: tokens[index] ?? null })),
-  });
+/** A transaction that is about to be signed, as its simulation must leave it. */
+export interface Simulated {
+  readonly floors: Floors;
+  /** The slot at which the accounts were read from which the floors follow. */
+  readonly readAt: number;
+  /** Position of the instruction that is not ours; undefined where all are. */
+  readonly swapAt: number | undefined;
+  /** Position of the first guard instruction. */
+  readonly guardFrom: number;
 }
 
-function failed({ error, logs }: Simulation, guardFrom: number): Error {
+/** What the rules of the simulation look at. */
+export function simulationSubject(simulation: Simulation, { floors, readAt }: Pick<Simulated, 'floors' | 'readAt'>): SimulationSubject {
+  const [wallet = null, ...tokens] = simulation.accounts;
+  return {
+    floors,
+    slots: { read: readAt, simulated: simulation.slot },
+    wallet,
+    tokens: floors.tokens.map((floor, index) => ({ floor, wallet: floors.wallet, after: tokens[index] ?? null })),
+  };
+}
+
+/**
+ * Judges a simulation of the transaction that is about to be signed: a failure of the guard is the venue's doing (`unsafe_swap`), any
+ * other is `simulation_failed`.
+ */
+export function checkSimulation(simulation: Simulation, expected: Simulated): void {
+  const { floors, swapAt, guardFrom } = expected;
+  if (simulation.error !== null) throw simulationFailure(simulation, guardFrom);
+  enforce(simulationRules, simulationSubject(simulation, expected));
+  if (swapAt === undefined) return;
+  const own = floors.tokens.map(({ account }) => account.address);
+  enforce(innerRules, { inner: simulation.inner, swapIndex: swapAt, wallet: floors.wallet, own });
+}
+
+/** The rule of the guard: it is checked by the chain, in the simulation and again when the transaction lands. */
+export const guardRule: RuleText = {
+  id: 'guard',
+  refuses: 'the guard at its end stopped it: it takes more than agreed, or changes who controls an account',
+  why: 'A venue can behave in a simulation and steal when it lands; the guard is a part of the transaction itself, and fails it.',
+};
+
+/** The error of a simulation that failed. */
+export function simulationFailure({ error, logs }: Simulation, guardFrom: number): Error {
   const text = error ?? '';
   const index = /InstructionError\D*(\d+)/.exec(text)?.[1];
-  if (index !== undefined && Number(index) >= guardFrom) {
-    return refusal({
-      id: 'guard',
-      refuses: 'the guard at its end stopped it: it takes more than agreed, or changes who controls an account',
-    });
-  }
+  if (index !== undefined && Number(index) >= guardFrom) return refusal(guardRule);
   const reason = programErrorName(logs) ?? cleanText(text);
   return new TransactionError('simulation_failed', `The swap fails in simulation (${reason}), so it was not signed. Quote again.`, {
     details: { reason },

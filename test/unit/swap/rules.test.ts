@@ -143,10 +143,9 @@ describe('the destination override', () => {
 
 describe('forms that are not understood', () => {
   it.each([
-    ['route', 'e517cb977ae3ad2a'],
-    ['exact_out_route', 'd033ef977b2bed5c'],
-    ['shared_accounts_route', 'c1209b3341d69c81'],
-    ['shared_accounts_exact_out_route', 'b0d169a89a7d453e'],
+    ['route_with_token_ledger', '96564774a75d0e68'],
+    ['shared_accounts_route_with_token_ledger', 'e6798f50779f6aaa'],
+    ['claim', '3ec6d6c1d59f6cd2'],
     ['create_idempotent_associated_token_account', '5368c0960000aaaa'],
   ])('%s is refused', (_, discriminator) => {
     const data = Uint8Array.from([...Buffer.from(discriminator, 'hex'), ...FORMS.route_v2.instruction.data.slice(8)]);

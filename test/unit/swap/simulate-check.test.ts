@@ -1,7 +1,7 @@
 import { address, getAddressEncoder } from '@solana/kit';
 import { describe, expect, it } from 'vitest';
 import { JUPITER_PROGRAM, SYSTEM_PROGRAM, TOKEN_PROGRAM } from '../../../src/network.js';
-import type { Account, Simulation } from '../../../src/solana/rpc.js';
+import type { Account, InnerInstruction, Simulation } from '../../../src/solana/rpc.js';
 import type { Floors } from '../../../src/swap/firewall/guard.js';
 import { type OwnAccount, readOwnAccount } from '../../../src/swap/own-account.js';
 import { checkSimulation, watchedAccounts } from '../../../src/swap/firewall/simulation.js';
@@ -27,27 +27,40 @@ const FLOORS: Floors = {
   ],
 };
 
+const READ_AT = 100;
+const SWAP_AT = 3;
+/** What a swap does inside, at least. */
+const TRANSFER = { outer: SWAP_AT, program: TOKEN_PROGRAM, name: 'transferChecked', addresses: [SOURCE, WALLET], creates: undefined };
+
 type Change = Partial<Parameters<typeof tokenAccountData>[0]>;
 const token = (mint: string, amount: bigint, change: Change = {}) =>
   account(TOKEN_PROGRAM, tokenAccountData({ mint, owner: WALLET, amount, bytes, ...change }));
 
 function simulation(
-  change: { wallet?: Account | null; source?: Account | null; output?: Account | null; error?: string; logs?: string[] } = {},
+  change: {
+    wallet?: Account | null;
+    source?: Account | null;
+    output?: Account | null;
+    error?: string;
+    logs?: string[];
+    slot?: number;
+    inner?: InnerInstruction[];
+  } = {},
 ): Simulation {
   const { wallet = account(SYSTEM_PROGRAM, new Uint8Array(), 1_000n), source = token(USDC, 500n), output = token(USDT, 900n) } = change;
   return {
-    slot: 1,
+    slot: change.slot ?? READ_AT,
     error: change.error ?? null,
     logs: change.logs ?? [],
     unitsConsumed: 1n,
     accounts: [wallet, source, output],
-    inner: [],
+    inner: change.inner ?? [TRANSFER],
   };
 }
 
 const ruleOf = (changed: Simulation, floors = FLOORS) => {
   try {
-    checkSimulation(changed, floors, 5);
+    checkSimulation(changed, { floors, readAt: READ_AT, swapAt: SWAP_AT, guardFrom: 5 });
     return undefined;
   } catch (error) {
     expect(error).toMatchObject({ funds: 'untouched', moved: [] });
@@ -66,6 +79,15 @@ describe('checkSimulation', () => {
     ['the wallet is assigned to a program', 'simulated_wallet', { wallet: account(STRANGER, new Uint8Array(), 1_000n) }],
     ['the wallet gets data', 'simulated_wallet', { wallet: account(SYSTEM_PROGRAM, new Uint8Array(1), 1_000n) }],
     ['SOL is taken', 'simulated_lamports', { wallet: account(SYSTEM_PROGRAM, new Uint8Array(), 999n) }],
+    ['it ran before the accounts were read', 'simulated_slot', { slot: READ_AT - 1 }],
+    ['it ran long after the accounts were read', 'simulated_slot', { slot: READ_AT + 33 }],
+    ['the node shows nothing of what it calls', 'inner_shown', { inner: [] }],
+    ['it approves a delegate and revokes him again', 'inner_token', { inner: [{ ...TRANSFER, name: 'approve' }] }],
+    [
+      'it assigns the wallet',
+      'inner_system',
+      { inner: [TRANSFER, { ...TRANSFER, program: SYSTEM_PROGRAM, name: 'assign', addresses: [WALLET] }] },
+    ],
     ['the source is closed', 'simulated_account', { source: null }],
     ['the source is another mint', 'simulated_account', { source: token(USDT, 500n) }],
     [

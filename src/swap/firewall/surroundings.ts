@@ -1,0 +1,304 @@
+import { ceilDiv } from '../../amount.js';
+import {
+  ASSOCIATED_TOKEN_PROGRAM,
+  COMPUTE_BUDGET_PROGRAM,
+  JUPITER_PROGRAM,
+  SYSTEM_PROGRAM,
+  TOKEN_2022_PROGRAM,
+  TOKEN_PROGRAM,
+  WSOL_MINT,
+} from '../../network.js';
+import { associatedTokenAddress } from '../../solana/accounts.js';
+import type { Address, Instruction } from '../../solana/types.js';
+import type { SwapExpectation } from './instruction-rules.js';
+import type { Rule } from './rule.js';
+
+/** What stands around the swap in a transaction that is judged as it is. */
+export interface SurroundingsSubject {
+  readonly instructions: readonly Instruction[];
+  /** Position of the one Jupiter instruction. */
+  readonly swapAt: number;
+  readonly expected: SwapExpectation;
+  /** Lamports. */
+  readonly maxPriorityFee: bigint;
+}
+
+/** An instruction with what its place says about it. */
+interface Placed {
+  readonly instruction: Instruction;
+  readonly before: boolean;
+  readonly last: boolean;
+}
+
+const KNOWN: ReadonlySet<Address> = new Set([
+  ...[COMPUTE_BUDGET_PROGRAM, SYSTEM_PROGRAM, ASSOCIATED_TOKEN_PROGRAM, TOKEN_PROGRAM, TOKEN_2022_PROGRAM, JUPITER_PROGRAM],
+]);
+
+export const MAX_COMPUTE_UNITS = 1_400_000;
+const MICRO = 1_000_000n;
+
+/** A rule on every instruction of some programs. */
+function onEach(
+  id: string,
+  refuses: string,
+  why: string,
+  programs: readonly Address[],
+  passes: (placed: Placed, subject: SurroundingsSubject) => boolean,
+): Rule<SurroundingsSubject> {
+  return {
+    ...{ id, refuses, why },
+    passes: (subject) => placed(subject).every((one) => !programs.includes(one.instruction.program) || passes(one, subject)),
+  };
+}
+
+function placed({ instructions, swapAt }: SurroundingsSubject): Placed[] {
+  return instructions.map((instruction, index) => ({ instruction, before: index < swapAt, last: index === instructions.length - 1 }));
+}
+
+const TOKEN_PROGRAMS = [TOKEN_PROGRAM, TOKEN_2022_PROGRAM];
+
+/** Everything but the swap itself, by program, by operation and by account: what is not on the list is refused. */
+export const surroundingsRules: readonly Rule<SurroundingsSubject>[] = [
+  {
+    id: 'foreign_program',
+    refuses: 'it calls a program that no swap needs',
+    why: 'The wallet signs for every instruction: one of a loader, a stake or an unknown program can take what it likes.',
+    passes: ({ instructions }) => instructions.every(({ program }) => KNOWN.has(program)),
+  },
+  {
+    id: 'compute_budget',
+    refuses: `its compute budget is not one limit of at most ${MAX_COMPUTE_UNITS} units and one price`,
+    why: 'Which of two limits or prices counts is for the network to say, and the fee follows from it.',
+    passes: ({ instructions }) => computeBudgetOf(instructions) !== undefined,
+  },
+  {
+    id: 'priority_fee',
+    refuses: 'its priority fee is above the limit',
+    why: 'The fee goes to whoever makes the block, who may be whoever built the swap.',
+    passes: ({ instructions, maxPriorityFee }) => (priorityFeeOf(instructions) ?? 0n) <= maxPriorityFee,
+  },
+  onEach(
+    'system_instruction',
+    "it moves SOL to somewhere else than the wallet's own wrapped SOL account, or changes an account",
+    'One System instruction can send all SOL away, or assign the wallet to a program for good.',
+    [SYSTEM_PROGRAM],
+    (one, subject) => wrappedBy(one, subject.expected) !== undefined || isOwnFloor(one, subject.expected.wallet),
+  ),
+  {
+    id: 'wrap_amount',
+    refuses: 'it wraps more SOL than it may sell',
+    why: 'What is wrapped beyond the swap is in reach of the venue.',
+    passes: (subject) => wrappedIn(subject) <= subject.expected.maxIn,
+  },
+  onEach(
+    'token_account_creation',
+    'it creates a token account that is not one of its own for the tokens of this swap',
+    'Rent that the wallet pays for accounts of others is gone; recovering nested accounts moves tokens.',
+    [ASSOCIATED_TOKEN_PROGRAM],
+    (one, { expected }) => createdBy(one, expected) !== undefined,
+  ),
+  onEach(
+    'close_account',
+    "it closes another account than the wallet's own wrapped SOL account, or sends its SOL elsewhere",
+    'Whoever is named as the destination gets the lamports, and all that is wrapped.',
+    TOKEN_PROGRAMS,
+    (one, { expected }) => opcode(one) !== CLOSE || closedBy(one, expected) !== undefined,
+  ),
+  onEach(
+    'sync_native',
+    "it syncs another account than the wallet's own wrapped SOL account, or after the swap",
+    'The accounts that an operation names must be those that its place calls for, or it is not what it seems.',
+    TOKEN_PROGRAMS,
+    ({ instruction, before }, { expected }) =>
+      opcode({ instruction }) !== SYNC ||
+      (before &&
+        instruction.program === TOKEN_PROGRAM &&
+        instruction.data.length === 1 &&
+        names(instruction, [wrappedAccount(expected.wallet)])),
+  ),
+  onEach(
+    'token_instruction',
+    'it has an operation on tokens that no swap needs',
+    'Approve, SetAuthority, Transfer, Burn and the batches of them give away what the wallet holds, now or later.',
+    TOKEN_PROGRAMS,
+    (one, { expected }) => opcode(one) === CLOSE || opcode(one) === SYNC || guardOf(one, expected) !== undefined,
+  ),
+];
+
+const TRANSFER_CHECKED = 12;
+const REVOKE = 5;
+const SET_AUTHORITY = 6;
+const CLOSE_AUTHORITY = 3;
+const CLOSE = 9;
+const SYNC = 17;
+
+function opcode({ instruction }: Pick<Placed, 'instruction'>): number | undefined {
+  return instruction.data[0];
+}
+
+/** Whether an instruction names exactly these accounts, in this order. */
+function names({ accounts }: Instruction, addresses: readonly (Address | undefined)[]): boolean {
+  return accounts.length === addresses.length && accounts.every(({ address }, index) => address === addresses[index]);
+}
+
+export function wrappedAccount(wallet: Address): Address {
+  return associatedTokenAddress(wallet, WSOL_MINT, TOKEN_PROGRAM);
+}
+
+/** What a transaction pays per compute unit, in micro-lamports, and for how many. */
+export interface ComputeTerms {
+  readonly unitLimit: number | undefined;
+  readonly unitPrice: bigint | undefined;
+}
+
+/** Undefined where a compute budget instruction is not one that swaps have. */
+function computeBudgetOf(instructions: readonly Instruction[]): ComputeTerms | undefined {
+  let terms: ComputeTerms = { unitLimit: undefined, unitPrice: undefined };
+  for (const { program, accounts, data } of instructions) {
+    if (program !== COMPUTE_BUDGET_PROGRAM) continue;
+    const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
+    if (accounts.length > 0) return undefined;
+    if (data[0] === 2 && data.length === 5 && terms.unitLimit === undefined) terms = { ...terms, unitLimit: view.getUint32(1, true) };
+    else if (data[0] === 3 && data.length === 9 && terms.unitPrice === undefined)
+      terms = { ...terms, unitPrice: view.getBigUint64(1, true) };
+    else return undefined;
+  }
+  return (terms.unitLimit ?? 0) > MAX_COMPUTE_UNITS ? undefined : terms;
+}
+
+/** Lamports at most; undefined where the compute budget cannot be read. Without a limit the largest counts. */
+export function priorityFeeOf(instructions: readonly Instruction[]): bigint | undefined {
+  const terms = computeBudgetOf(instructions);
+  return terms === undefined ? undefined : ceilDiv(BigInt(terms.unitLimit ?? MAX_COMPUTE_UNITS) * (terms.unitPrice ?? 0n), MICRO);
+}
+
+/** Lamports of a System transfer, where it is one: 4 bytes of operation, 8 of amount, two accounts. */
+function transferred({ instruction }: Pick<Placed, 'instruction'>, from: Address, to: Address): bigint | undefined {
+  const { program, data } = instruction;
+  if (program !== SYSTEM_PROGRAM || data.length !== 12 || !names(instruction, [from, to])) return undefined;
+  const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
+  return view.getUint32(0, true) === 2 ? view.getBigUint64(4, true) : undefined;
+}
+
+/** Lamports that an instruction wraps before a swap of SOL. */
+function wrappedBy(one: Placed, { wallet, inputMint }: SwapExpectation): bigint | undefined {
+  return one.before && inputMint === WSOL_MINT ? transferred(one, wallet, wrappedAccount(wallet)) : undefined;
+}
+
+/** The last line of the guard: at least so many lamports, moved from the wallet to itself. */
+function isOwnFloor(one: Placed, wallet: Address): boolean {
+  return one.last && !one.before && transferred(one, wallet, wallet) !== undefined;
+}
+
+/** Lamports that are wrapped before the swap. */
+export function wrappedIn(subject: Pick<SurroundingsSubject, 'instructions' | 'swapAt' | 'expected'>): bigint {
+  return subject.instructions
+    .map((instruction, index) => wrappedBy({ instruction, before: index < subject.swapAt, last: false }, subject.expected) ?? 0n)
+    .reduce((sum, lamports) => sum + lamports, 0n);
+}
+
+/** The own account that an instruction of the associated token program creates. */
+function createdBy({ instruction, before }: Placed, expected: SwapExpectation): Address | undefined {
+  const { wallet, inputMint, inputProgram, outputMint, outputProgram } = expected;
+  const { accounts, data } = instruction;
+  const isCreate = data.length === 0 || (data.length === 1 && (data[0] === 0 || data[0] === 1));
+  const mints: ReadonlyMap<Address, Address> = new Map([
+    [WSOL_MINT, TOKEN_PROGRAM],
+    [inputMint, inputProgram],
+    [outputMint, outputProgram],
+  ]);
+  const mint = accounts[3]?.address;
+  const program = mint === undefined ? undefined : mints.get(mint);
+  if (!before || !isCreate || mint === undefined || program === undefined) return undefined;
+  const account = associatedTokenAddress(wallet, mint, program);
+  // Older builders name the rent sysvar as a seventh; it is read by nobody.
+  const six = { ...instruction, accounts: accounts.slice(0, 6) };
+  return accounts.length <= 7 && names(six, [wallet, account, wallet, mint, SYSTEM_PROGRAM, program]) ? account : undefined;
+}
+
+/** The own accounts that are created before the swap. */
+export function createdIn({
+  instructions,
+  swapAt,
+  expected,
+}: Pick<SurroundingsSubject, 'instructions' | 'swapAt' | 'expected'>): Address[] {
+  return instructions
+    .filter(({ program }) => program === ASSOCIATED_TOKEN_PROGRAM)
+    .map((instruction) => createdBy({ instruction, before: instructions.indexOf(instruction) < swapAt, last: false }, expected))
+    .filter((account): account is Address => account !== undefined);
+}
+
+/** The wallet's wrapped SOL account, where an instruction closes it into the wallet after the swap. */
+function closedBy({ instruction, before }: Placed, { wallet }: SwapExpectation): Address | undefined {
+  const account = wrappedAccount(wallet);
+  const { program, data } = instruction;
+  const isClose = program === TOKEN_PROGRAM && data.length === 1 && data[0] === CLOSE;
+  return isClose && !before && names(instruction, [account, wallet, wallet]) ? account : undefined;
+}
+
+/** Whether the transaction closes the wallet's wrapped SOL account after the swap. */
+export function closesWrapped({
+  instructions,
+  swapAt,
+  expected,
+}: Pick<SurroundingsSubject, 'instructions' | 'swapAt' | 'expected'>): boolean {
+  return instructions
+    .slice(swapAt + 1)
+    .some((instruction) => closedBy({ instruction, before: false, last: false }, expected) !== undefined);
+}
+
+/** One instruction of the guard on a token account of the wallet. */
+export interface TokenGuard {
+  readonly kind: 'least' | 'revoke' | 'close_authority';
+  readonly account: Address;
+  /** Base units, where the kind is `least`. */
+  readonly amount: bigint;
+}
+
+/**
+ * What an instruction guards, where it is one of the guard's: `TransferChecked` of the account to itself, `Revoke`, and
+ * `SetAuthority(CloseAccount, none)`, on the source or the output, after the swap.
+ */
+function guardOf({ instruction, before }: Placed, expected: SwapExpectation): TokenGuard | undefined {
+  const { wallet, inputMint, inputProgram, outputMint, outputProgram } = expected;
+  const { program, data, accounts } = instruction;
+  const account = accounts[0]?.address;
+  const leg = [
+    { mint: inputMint, tokenProgram: inputProgram },
+    { mint: outputMint, tokenProgram: outputProgram },
+  ].find(({ mint, tokenProgram }) => associatedTokenAddress(wallet, mint, tokenProgram) === account);
+  if (before || account === undefined || leg?.tokenProgram !== program) return undefined;
+  if (data[0] === TRANSFER_CHECKED && data.length === 10 && names(instruction, [account, leg.mint, account, wallet])) {
+    const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
+    return { kind: 'least', account, amount: view.getBigUint64(1, true) };
+  }
+  if (!names(instruction, [account, wallet])) return undefined;
+  if (data[0] === REVOKE && data.length === 1) return { kind: 'revoke', account, amount: 0n };
+  const dropsCloser = data[0] === SET_AUTHORITY && data.length === 3 && data[1] === CLOSE_AUTHORITY && data[2] === 0;
+  return dropsCloser ? { kind: 'close_authority', account, amount: 0n } : undefined;
+}
+
+/** What the transaction itself makes sure of at its end. */
+export interface GuardsFound {
+  readonly tokens: readonly TokenGuard[];
+  /** Lamports that the wallet must have; 0n where the transaction does not end with that. */
+  readonly lamports: bigint;
+}
+
+/** The unbroken row of guard instructions at the end of a transaction. */
+export function guardsIn({
+  instructions,
+  swapAt,
+  expected,
+}: Pick<SurroundingsSubject, 'instructions' | 'swapAt' | 'expected'>): GuardsFound {
+  const last = instructions.at(-1);
+  const lamports = last === undefined ? undefined : transferred({ instruction: last }, expected.wallet, expected.wallet);
+  if (lamports === undefined) return { tokens: [], lamports: 0n };
+  const tokens: TokenGuard[] = [];
+  for (const instruction of instructions.slice(swapAt + 1, -1).reverse()) {
+    const found = guardOf({ instruction, before: false, last: false }, expected);
+    if (found === undefined) break;
+    tokens.push(found);
+  }
+  return { tokens, lamports };
+}
