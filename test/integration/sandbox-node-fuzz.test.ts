@@ -46,7 +46,7 @@ async function survives(bytes: Uint8Array): Promise<void> {
   const text = getBase64Decoder().decode(bytes);
   const config = { encoding: 'base64' };
   const answers = await batch(
-    ['simulateTransaction', [text, { ...config, replaceRecentBlockhash: true }]],
+    ['simulateTransaction', [text, { ...config, replaceRecentBlockhash: true, innerInstructions: true }]],
     ['simulateTransaction', [text, { ...config, sigVerify: true }]],
     ['sendTransaction', [text, { ...config, skipPreflight: true }]],
     ['sendTransaction', [text, config]],

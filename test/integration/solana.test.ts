@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startNode } from '../../adapters/sandbox/node/index.js';
 import type { NodeOptions, SandboxNode } from '../../adapters/sandbox/node/index.js';
 import { SANDBOX_MINTS } from '../../adapters/sandbox/mints.js';
-import { LOOKUP_TABLE_PROGRAM, SOLANA_MAINNET, TOKEN_2022_PROGRAM } from '../../src/network.js';
+import { LOOKUP_TABLE_PROGRAM, SOLANA_MAINNET, SYSTEM_PROGRAM, TOKEN_2022_PROGRAM } from '../../src/network.js';
 import { systemRuntime } from '../../src/runtime.js';
 import { associatedTokenAddress, decodeMint, decodeTokenAccount } from '../../src/solana/accounts.js';
 import { addressBytes, addressOf } from '../../src/solana/address.js';
@@ -91,7 +91,7 @@ describe('connectRpc on a real chain', () => {
       blockhash: addressOf(new Uint8Array(32).fill(9)),
     });
     const done = await rpc.simulate(assembleTransaction(message, new Map()), [payee]);
-    expect(done).toMatchObject({ error: null, accounts: [{ lamports: 10_000_000n }] });
+    expect(done).toMatchObject({ error: null, accounts: [{ lamports: 10_000_000n }], inner: [] });
     expect(done.unitsConsumed).toBeGreaterThan(0n);
     const tooMuch = compileMessage({
       feePayer: signer.address,
@@ -100,6 +100,28 @@ describe('connectRpc on a real chain', () => {
     });
     expect((await rpc.simulate(assembleTransaction(tooMuch, new Map()), [payee])).error).toContain('InstructionError');
     expect(balance()).toBe(0n);
+  });
+
+  it('shows what programs call inside a simulated transaction', async () => {
+    const { address: mint, tokenProgram } = USDC;
+    const created = associatedTokenAddress(payee, mint, tokenProgram);
+    const message = compileMessage({
+      feePayer: signer.address,
+      instructions: [
+        pay(10_000_000n),
+        createAssociatedTokenAccount({ payer: signer.address, account: created, owner: payee, mint, tokenProgram }),
+      ],
+      blockhash: addressOf(new Uint8Array(32).fill(9)),
+    });
+    const { inner = [] } = await rpc.simulate(assembleTransaction(message, new Map()), []);
+    expect(inner.map(({ outer, program, name }) => [outer, program, name])).toEqual([
+      [1, tokenProgram, 'getAccountDataSize'],
+      [1, SYSTEM_PROGRAM, 'createAccount'],
+      [1, tokenProgram, 'initializeImmutableOwner'],
+      [1, tokenProgram, 'initializeAccount3'],
+    ]);
+    expect(inner[1]).toMatchObject({ addresses: [signer.address, created, tokenProgram], creates: created });
+    expect(inner[3]?.addresses).toEqual([created, mint, payee]);
   });
 
   it('lands every instruction that we make, and reads back what it did', async () => {

@@ -1,0 +1,81 @@
+import { AccountRole, address } from '@solana/kit';
+import type { Address } from '@solana/kit';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { SANDBOX_MINTS } from '../../adapters/sandbox/mints.js';
+import { startNode } from '../../adapters/sandbox/node/index.js';
+import type { SandboxNode } from '../../adapters/sandbox/node/index.js';
+import { configData, CONFIG_SIZE, MODE, POOL_AUTHORITY, routeV2, TARGET, VENUE } from '../../adapters/sandbox/venue/venue.mjs';
+import { SYSTEM_PROGRAM } from '../../src/network.js';
+import { connectRpc } from '../../src/solana/connection.js';
+import { computeUnitLimit } from '../../src/solana/instructions.js';
+import { createKeySigner } from '../../src/solana/keys.js';
+import type { Rpc } from '../../src/solana/rpc.js';
+import { assembleTransaction, compileMessage } from '../../src/solana/transaction.js';
+import { innerRules } from '../../src/swap/firewall/inner-rules.js';
+import { BLOCKHASH, fromKit, someKey } from '../unit/swap/support.js';
+
+const { BONK, PYUSD, USDC } = SANDBOX_MINTS;
+const WALLET = address(createKeySigner(new Uint8Array(32).fill(42)).address);
+const ATTACKER = someKey(66);
+const CONFIG = someKey(80);
+/** Behind the unit limit. */
+const SWAP_INDEX = 1;
+
+let node: SandboxNode;
+let rpc: Rpc;
+
+beforeEach(async () => {
+  node = await startNode({ slotMs: 0, confirmationMs: 0 });
+  rpc = connectRpc({ urls: [node.url], timeoutMs: 5_000 });
+  for (const funded of [WALLET, ATTACKER]) node.chain.fundSol(funded, 1_000_000_000n);
+});
+
+afterEach(async () => {
+  rpc.close();
+  await node.close();
+});
+
+/** The rules that a swap on the venue breaks in this mode, each judged by itself. */
+async function broken(mode: number, settings: { target?: number; amount?: bigint }, output = USDC): Promise<readonly string[]> {
+  const { chain } = node;
+  const fund = (owner: Address, mint: typeof BONK, amount: bigint) => chain.fundToken(owner, mint, amount);
+  const data = configData({ modes: [mode], attacker: ATTACKER, ...settings });
+  chain.setAccount(CONFIG, { lamports: chain.rent(BigInt(CONFIG_SIZE)), data, owner: VENUE, executable: false });
+  const [source, destination] = [await fund(WALLET, BONK, 100n), await fund(WALLET, output, 0n)];
+  const swap = routeV2({
+    ...{ user: WALLET, source, destination, config: CONFIG, inAmount: 100n, quotedOutAmount: 200n },
+    ...{ sourceMint: BONK.address, destinationMint: output.address },
+    ...{ sourceProgram: BONK.tokenProgram, destinationProgram: output.tokenProgram },
+    ...{ vaultIn: await fund(POOL_AUTHORITY, BONK, 0n), vaultOut: await fund(POOL_AUTHORITY, output, 200n) },
+    extra: [ATTACKER, { address: address(SYSTEM_PROGRAM), role: AccountRole.READONLY }],
+  });
+  const instructions = [computeUnitLimit(200_000), fromKit(swap)];
+  const message = compileMessage({ feePayer: WALLET, instructions, blockhash: BLOCKHASH });
+  const { error, inner } = await rpc.simulate(assembleTransaction(message, new Map()), []);
+  expect(error).toBeNull();
+  const subject = { inner, swapIndex: SWAP_INDEX, wallet: WALLET, own: [source, destination] };
+  return innerRules.filter((rule) => !rule.passes(subject)).map(({ id }) => id);
+}
+
+describe('innerRules on a real chain', () => {
+  it.each<[string, number, { target?: number; amount?: bigint }, string[]]>([
+    ['an honest swap', 0, {}, []],
+    ['an approval of the source', MODE.approve, { target: TARGET.source }, ['inner_token']],
+    ['an approval of the output', MODE.approve, { target: TARGET.destination }, ['inner_token']],
+    ['a new owner of the source', MODE.setOwner, { target: TARGET.source }, ['inner_token']],
+    ['a new owner of the output', MODE.setOwner, { target: TARGET.destination }, ['inner_token']],
+    ['a close authority of the output', MODE.setCloseAuthority, {}, ['inner_token']],
+    ['the closing of the emptied source', MODE.closeAccount, {}, ['inner_token']],
+    ['an assignment of the wallet', MODE.assignWallet, {}, ['inner_system']],
+    ['a transfer of SOL, which the lamports tell', MODE.takeSol, { amount: 123_456n }, []],
+    ['an output that is a unit short, which the balances tell', MODE.underpay, {}, []],
+  ])('judge %s', async (_, mode, settings, rules) => {
+    expect(await broken(mode, settings)).toEqual(rules);
+  });
+
+  it('judge Token-2022 alike', async () => {
+    expect(await broken(MODE.approve, { target: TARGET.destination }, PYUSD)).toEqual(['inner_token']);
+    expect(await broken(MODE.setCloseAuthority, {}, PYUSD)).toEqual(['inner_token']);
+    expect(await broken(0, {}, PYUSD)).toEqual([]);
+  });
+});
