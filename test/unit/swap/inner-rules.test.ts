@@ -60,6 +60,7 @@ const SYSTEM_HARM: readonly Call[] = [
   system(1, 'assign', [WALLET], { account: WALLET, owner: STRANGER }),
   system(3, 'createAccountWithSeed', [STRANGER, WALLET], { source: STRANGER, newAccount: WALLET, ...seeded }),
   system(0, 'createAccount', [STRANGER, WALLET], { source: STRANGER, newAccount: WALLET, lamports: 1, space: 9, owner: STRANGER }),
+  system(0, 'createAccount', [WALLET], { source: WALLET, lamports: 1, space: 9, owner: STRANGER }),
   system(13, 'createAccountAllowPrefund', [WALLET, STRANGER], { newAccount: WALLET, source: STRANGER, lamports: 1, owner: STRANGER }),
   system(13, 'createAccountAllowPrefund', [WALLET], { newAccount: WALLET, space: 9, owner: STRANGER }),
   system(4, 'advanceNonce', [NONCE, SYSVAR, WALLET], { ...nonce, recentBlockhashesSysvar: SYSVAR }),
