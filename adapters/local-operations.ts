@@ -1,14 +1,15 @@
 import { base64 } from '@scure/base';
 import type { LocalSettings } from '../src/config.js';
+import { connectTo } from '../src/connect.js';
 import { isExactChangeError } from '../src/errors.js';
 import { createHttp } from '../src/http.js';
 import { createBlockhashSource } from '../src/solana/blockhash.js';
-import { connectRpc } from '../src/solana/connection.js';
 import type { Rpc } from '../src/solana/rpc.js';
 import { assembleTransaction } from '../src/solana/transaction.js';
 import type { Address } from '../src/solana/types.js';
-import { priorityFee, priorityFeeLimit } from '../src/swap/budget.js';
+import { priorityFee } from '../src/swap/budget.js';
 import { createFallback } from '../src/swap/fallback.js';
+import { swapLimits } from '../src/swap/finish.js';
 import { createJupiterV1 } from '../src/swap/jupiter-v1.js';
 import { createJupiterV2 } from '../src/swap/jupiter-v2.js';
 import { jupiterLimiter } from '../src/swap/limiter.js';
@@ -30,7 +31,7 @@ const BLOCKHASH_MAX_AGE_MS = 2_000;
 /** @internal The operations of the local transport, loaded with web3.js and the rest when first needed. */
 export function createOperations(settings: LocalSettings, given: Rpc | undefined, taker: Address = NOBODY): Required<Transport> {
   const { network, policy, runtime } = settings;
-  const rpc = given ?? connect(settings);
+  const rpc = given ?? connectTo(settings);
   const provider = jupiter(settings, taker);
   const blockhashes = createBlockhashSource(rpc, runtime, BLOCKHASH_MAX_AGE_MS);
   const operations: Required<Transport> = {
@@ -41,7 +42,7 @@ export function createOperations(settings: LocalSettings, given: Rpc | undefined
         build: (signal?: AbortSignal) => provider.build(asked, wallet, signal),
         signal: options?.signal,
       };
-      const limits = { maxPriorityFeeLamports: priorityFeeLimit(policy.maxFeeLamports), maxRentLamports: policy.maxRentLamports };
+      const limits = swapLimits(policy);
       const { message, compute, lastValidBlockHeight } = await prepareSwap({ rpc, runtime, blockhashes, limits }, wallet, order);
       return {
         transaction: base64.encode(assembleTransaction(message, new Map())),
@@ -62,17 +63,6 @@ export function createOperations(settings: LocalSettings, given: Rpc | undefined
     autoPay: (request, options) => autoPayStep({ settings, rpc, transport: operations }, request, options?.signal),
   };
   return operations;
-}
-
-function connect({ rpcUrls, wsUrl, connection, network, fetch, timeouts }: LocalSettings): Rpc {
-  return connectRpc({
-    urls: rpcUrls,
-    network,
-    fetch,
-    timeoutMs: timeouts.rpc,
-    ...(wsUrl === undefined ? {} : { wsUrl }),
-    ...(connection === undefined ? {} : { connection }),
-  });
 }
 
 /** Jupiter's two APIs as one provider: the first quotes exact outputs, the second is there when the first has no route or is gone. */

@@ -34,6 +34,7 @@ export class HTTPInterceptor extends Interceptor {
 }
 
 export { local } from '../adapters/local.js';
+export { inspectSwap, type InspectOptions } from './inspect.js';
 export { receiptOf, type Receipt, type ReceiptFilter } from './receipt.js';
 export { memoryJournal } from './journal/memory.js';
 export { parsePaymentRequired, type PaymentRequiredParts } from './x402/parse.js';
@@ -87,6 +88,9 @@ export type { Plan } from './policy/plan.js';
 export type { PolicyOptions } from './policy/policy.js';
 export type { Signer, SigningIntent } from './solana/signer.js';
 export type { AccountMeta, Address, Instruction } from './solana/types.js';
+export type { RuleOutcome, SwapVerdict, TokenAmount } from './swap/firewall/verdict.js';
+export type { RuleText } from './swap/firewall/rule.js';
+export type { FirewallStage } from './swap/firewall/catalog.js';
 export type { SwapBuild, SwapMode, SwapQuote, SwapRequest, SwapTransaction } from './swap/types.js';
 export type {
   AutoPayRequest,

@@ -3,7 +3,7 @@ import type { Events } from '../events.js';
 import { walletOf, type Wallet } from '../journal/registry.js';
 import type { Coordination, Journal } from '../journal/types.js';
 import { createBlockhashSource } from '../solana/blockhash.js';
-import { connectRpc } from '../solana/connection.js';
+import { connectTo } from '../connect.js';
 import { wrongNetwork } from '../solana/fault.js';
 import { networkOf } from '../solana/genesis.js';
 import type { Rpc } from '../solana/rpc.js';
@@ -36,15 +36,8 @@ export interface Core extends Coordination {
 export type ComposeTransport = (config: Config, rpc: Rpc) => Transport;
 
 export function createCore(config: Config, events: Events, compose: ComposeTransport): Core {
-  const { rpcUrls, wsUrl, connection, timeouts } = config;
-  const rpc = connectRpc({
-    urls: rpcUrls,
-    fetch: config.fetch,
-    timeoutMs: timeouts.rpc,
-    network: config.network,
-    ...(wsUrl === undefined ? {} : { wsUrl }),
-    ...(connection === undefined ? {} : { connection }),
-  });
+  const { timeouts } = config;
+  const rpc = connectTo(config);
   const own = compose(config, rpc);
   const transport = config.transport === undefined ? own : guardTransport(config.transport, timeouts.jupiter);
   return coreOver(config, events, rpc, transport, walletOf(config.signer.address, config.network), own);

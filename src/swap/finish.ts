@@ -1,7 +1,7 @@
 import type { CallOptions, Rpc } from '../solana/rpc.js';
 import { assembleTransaction } from '../solana/transaction.js';
 import type { Instruction, Lifetime } from '../solana/types.js';
-import { type ComputeBudget, type LamportBudget, boundedUnitPrice, checkBudget } from './budget.js';
+import { type ComputeBudget, type LamportBudget, boundedUnitPrice, checkBudget, priorityFeeLimit } from './budget.js';
 import type { Floors } from './firewall/guard.js';
 import type { ReservedAmounts } from './plan.js';
 import { checkSimulation, watchedAccounts } from './firewall/simulation.js';
@@ -11,6 +11,11 @@ export interface SwapLimits {
   readonly maxPriorityFeeLamports: bigint;
   /** For token accounts of the wallet that are created and stay. */
   readonly maxRentLamports: bigint;
+}
+
+/** The bounds that a policy sets; it counts the signature among the fees. Throws `fees_over_limit` where that alone is above its limit. */
+export function swapLimits(policy: { readonly maxFeeLamports: bigint; readonly maxRentLamports: bigint }): SwapLimits {
+  return { maxPriorityFeeLamports: priorityFeeLimit(policy.maxFeeLamports), maxRentLamports: policy.maxRentLamports };
 }
 
 export const defaultSwapLimits: SwapLimits = { maxPriorityFeeLamports: 200_000n, maxRentLamports: 10_000_000n };

@@ -48,7 +48,12 @@ async function marketPrice(rpc: Rpc, writable: readonly Address[], options: Call
 
 const READ_AT_ONCE = 100;
 
-async function readAll(rpc: Rpc, addresses: readonly Address[], options: CallOptions): Promise<(Account | null)[]> {
+/** Any number of accounts, as many at once as the network allows. */
+export async function readAll(
+  rpc: Pick<Rpc, 'accounts'>,
+  addresses: readonly Address[],
+  options: CallOptions,
+): Promise<(Account | null)[]> {
   const starts = Array.from({ length: Math.ceil(addresses.length / READ_AT_ONCE) }, (_, index) => index * READ_AT_ONCE);
   const read = await Promise.all(starts.map((start) => rpc.accounts(addresses.slice(start, start + READ_AT_ONCE), options)));
   return read.flatMap(({ accounts }) => accounts);

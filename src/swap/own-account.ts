@@ -1,6 +1,6 @@
 import { FundsError } from '../errors.js';
 import { SYSTEM_PROGRAM } from '../network.js';
-import { decodeTokenAccount } from '../solana/accounts.js';
+import { decodeTokenAccount, type TokenAccount } from '../solana/accounts.js';
 import type { Account } from '../solana/rpc.js';
 import type { Address } from '../solana/types.js';
 import { ownAccountRules } from './firewall/own-accounts.js';
@@ -30,12 +30,21 @@ export interface OwnAccount extends TokenFacts {
 export function readOwnAccount(wallet: Address, address: Address, token: TokenFacts, account: Account | null): OwnAccount {
   const { mint, tokenProgram, decimals } = token;
   const missing = { address, mint, tokenProgram, decimals, exists: false, balance: 0n, lamports: account?.lamports ?? 0n };
-  // Anybody may send lamports to an address that is no account yet.
-  if (account === null || (account.owner === SYSTEM_PROGRAM && account.data.length === 0)) return missing;
-  const held = account.owner === tokenProgram ? decodeTokenAccount(account) : undefined;
+  if (account === null || !isThere(account)) return missing;
+  const held = heldIn(account, tokenProgram);
   const broken = brokenBy(ownAccountRules, { wallet, mint, held });
   if (broken !== undefined || held === undefined) throw unusable(address, broken);
   return { ...missing, exists: true, balance: held.amount };
+}
+
+/** Anybody may send lamports to an address that is no account yet. */
+export function isThere(account: Account | null): boolean {
+  return account !== null && !(account.owner === SYSTEM_PROGRAM && account.data.length === 0);
+}
+
+/** What a token account of this program holds; undefined where it is none. */
+export function heldIn(account: Account, tokenProgram: Address): TokenAccount | undefined {
+  return account.owner === tokenProgram ? decodeTokenAccount(account) : undefined;
 }
 
 function unusable(account: Address, broken: RuleText | undefined): FundsError<'account_unusable'> {

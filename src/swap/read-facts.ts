@@ -3,7 +3,7 @@ import { SYSTEM_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../network.js
 import { type Mint, associatedTokenAddress, decodeMint } from '../solana/accounts.js';
 import type { Account, CallOptions, Rpc } from '../solana/rpc.js';
 import type { Address } from '../solana/types.js';
-import { type OwnAccount, readOwnAccount } from './own-account.js';
+import { type OwnAccount, readOwnAccount, type TokenFacts } from './own-account.js';
 
 /** One side of a swap as the chain has it. */
 export interface Leg {
@@ -17,6 +17,19 @@ export interface WalletFacts {
   readonly legs: readonly Leg[];
 }
 
+/** One side of a swap before the wallet's account for it was judged. */
+export interface RawLeg {
+  readonly token: TokenFacts;
+  readonly mint: Mint;
+  /** The wallet's associated token account, and what lies there. */
+  readonly address: Address;
+  readonly account: Account | null;
+}
+
+export interface RawWalletFacts extends Omit<WalletFacts, 'legs'> {
+  readonly legs: readonly RawLeg[];
+}
+
 const PROGRAMS = [TOKEN_PROGRAM, TOKEN_2022_PROGRAM];
 
 /**
@@ -24,6 +37,17 @@ const PROGRAMS = [TOKEN_PROGRAM, TOKEN_2022_PROGRAM];
  * the mint's owner says which of the two counts. Throws `unknown_mint`, `mint_not_supported` or `account_unusable`.
  */
 export async function readWallet(rpc: Rpc, wallet: Address, mints: readonly Address[], options: CallOptions): Promise<WalletFacts> {
+  const { legs, ...facts } = await readRawWallet(rpc, wallet, mints, options);
+  return { ...facts, legs: legs.map((leg) => ({ account: ownAccountOf(wallet, leg), mint: leg.mint })) };
+}
+
+/** As {@link readWallet}, with the token accounts as they lie there. Throws `unknown_mint`, `mint_not_supported`, or `account_unusable` of the wallet itself. */
+export async function readRawWallet(
+  rpc: Pick<Rpc, 'accounts'>,
+  wallet: Address,
+  mints: readonly Address[],
+  options: CallOptions,
+): Promise<RawWalletFacts> {
   const accountsOf = (mint: Address) => PROGRAMS.map((program) => associatedTokenAddress(wallet, mint, program));
   const addresses = [...new Set([wallet, ...mints.flatMap((mint) => [mint, ...accountsOf(mint)])])];
   const { slot, accounts } = await rpc.accounts(addresses, options);
@@ -31,13 +55,17 @@ export async function readWallet(rpc: Rpc, wallet: Address, mints: readonly Addr
   return {
     slot,
     lamports: walletLamports(wallet, at(wallet)),
-    legs: mints.map((address) => {
-      const mint = readMint(address, at(address));
-      const own = associatedTokenAddress(wallet, address, mint.tokenProgram);
-      const token = { mint: address, tokenProgram: mint.tokenProgram, decimals: mint.decimals };
-      return { account: readOwnAccount(wallet, own, token, at(own)), mint };
+    legs: mints.map((name) => {
+      const mint = readMint(name, at(name));
+      const address = associatedTokenAddress(wallet, name, mint.tokenProgram);
+      return { token: { mint: name, tokenProgram: mint.tokenProgram, decimals: mint.decimals }, mint, address, account: at(address) };
     }),
   };
+}
+
+/** The wallet's own account of one side. Throws `account_unusable`. */
+export function ownAccountOf(wallet: Address, { address, token, account }: RawLeg): OwnAccount {
+  return readOwnAccount(wallet, address, token, account);
 }
 
 function walletLamports(wallet: Address, account: Account | null): bigint {

@@ -12,8 +12,10 @@ const ROWS: readonly (readonly string[])[] = [
   ['policy', 'events'],
   ['journal'],
   ['config'],
+  ['connect'],
   ['autopay'],
-  ['client'],
+  ['inspect-engine'],
+  ['client', 'inspect'],
   ['interceptor'],
   ['index'],
 ];

@@ -17,6 +17,9 @@ const HARMLESS_TOKEN: ReadonlySet<string> = new Set([
   'transfer',
   'transferChecked',
   'transferCheckedWithFee',
+  // Stake pools and the like take what they buy by burning it.
+  'burn',
+  'burnChecked',
   'syncNative',
   'getAccountDataSize',
   'amountToUiAmount',
@@ -42,7 +45,7 @@ export const innerRules: readonly Rule<InnerSubject>[] = [
   {
     id: 'inner_token',
     refuses: 'inside, it does more with a token account of the wallet than to transfer',
-    why: 'The wallet has signed, so a program that is called can approve a delegate, hand over, close or burn, and undo some of it before the end.',
+    why: 'The wallet has signed, so a program that is called can approve a delegate, hand over or close, and undo some of it before the end.',
     passes: (subject) => called(subject).every((call) => !isToken(call) || leavesTokens(call, subject)),
   },
 ];
@@ -61,7 +64,10 @@ function leavesWallet({ name = '', addresses, creates }: InnerInstruction, { wal
 
 function leavesTokens({ name = '', addresses }: InnerInstruction, { wallet, own }: InnerSubject): boolean {
   if (HARMLESS_TOKEN.has(name)) return true;
+  const isOwn = addresses.some((address) => own.includes(address));
+  // An account that lived only inside the swap gives its lamports back to whoever paid for it.
+  if (name === 'closeAccount') return !isOwn;
   if (addresses.includes(wallet)) return false;
   // Some tokens are minted to who buys them; with the wallet's authority it would be a token of its own.
-  return MINTS.has(name) || !addresses.some((address) => own.includes(address));
+  return MINTS.has(name) || !isOwn;
 }

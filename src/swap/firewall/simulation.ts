@@ -29,6 +29,7 @@ interface TokenAfter {
 }
 
 export interface SimulationSubject {
+  readonly error: string | null;
   readonly floors: Floors;
   readonly slots: Slots;
   readonly wallet: Account | null;
@@ -47,6 +48,12 @@ function onTokens(id: string, refuses: string, why: string, passes: (token: Toke
 
 /** What must be true after the simulation, by the accounts alone, whatever the instructions said. */
 export const simulationRules: readonly Rule<SimulationSubject>[] = [
+  {
+    id: 'simulated_success',
+    refuses: 'it fails in a simulation',
+    why: 'What fails now and lands later does so on a state of the chain that nobody has looked at.',
+    passes: ({ error }) => error === null,
+  },
   {
     id: 'simulated_slot',
     refuses: 'it was simulated on another state of the chain than its bounds were read from',
@@ -118,6 +125,7 @@ export interface Simulated {
 export function simulationSubject(simulation: Simulation, { floors, readAt }: Pick<Simulated, 'floors' | 'readAt'>): SimulationSubject {
   const [wallet = null, ...tokens] = simulation.accounts;
   return {
+    error: simulation.error,
     floors,
     slots: { read: readAt, simulated: simulation.slot },
     wallet,
@@ -131,7 +139,7 @@ export function simulationSubject(simulation: Simulation, { floors, readAt }: Pi
  */
 export function checkSimulation(simulation: Simulation, expected: Simulated): void {
   const { floors, swapAt, guardFrom } = expected;
-  if (simulation.error !== null) throw simulationFailure(simulation, guardFrom);
+  if (simulation.error !== null) throw failure(simulation, guardFrom);
   enforce(simulationRules, simulationSubject(simulation, expected));
   if (swapAt === undefined) return;
   const own = floors.tokens.map(({ account }) => account.address);
@@ -145,12 +153,15 @@ export const guardRule: RuleText = {
   why: 'A venue can behave in a simulation and steal when it lands; the guard is a part of the transaction itself, and fails it.',
 };
 
-/** The error of a simulation that failed. */
-export function simulationFailure({ error, logs }: Simulation, guardFrom: number): Error {
-  const text = error ?? '';
-  const index = /InstructionError\D*(\d+)/.exec(text)?.[1];
-  if (index !== undefined && Number(index) >= guardFrom) return refusal(guardRule);
-  const reason = programErrorName(logs) ?? cleanText(text);
+/** Whether it failed in the guard. */
+export function isGuardFailure({ error }: Simulation, guardFrom: number): boolean {
+  const index = /InstructionError\D*(\d+)/.exec(error ?? '')?.[1];
+  return index !== undefined && Number(index) >= guardFrom;
+}
+
+function failure(simulation: Simulation, guardFrom: number): Error {
+  if (isGuardFailure(simulation, guardFrom)) return refusal(guardRule);
+  const reason = programErrorName(simulation.logs) ?? cleanText(simulation.error ?? '');
   return new TransactionError('simulation_failed', `The swap fails in simulation (${reason}), so it was not signed. Quote again.`, {
     details: { reason },
   });

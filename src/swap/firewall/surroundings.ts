@@ -291,7 +291,7 @@ export function guardsIn({
   swapAt,
   expected,
 }: Pick<SurroundingsSubject, 'instructions' | 'swapAt' | 'expected'>): GuardsFound {
-  const last = instructions.at(-1);
+  const last = instructions[instructions.length - 1];
   const lamports = last === undefined ? undefined : transferred({ instruction: last }, expected.wallet, expected.wallet);
   if (lamports === undefined) return { tokens: [], lamports: 0n };
   const tokens: TokenGuard[] = [];

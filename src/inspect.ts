@@ -1,0 +1,65 @@
+import { toAmount } from './amount.js';
+import { type LocalOptions, parseLocalOptions, parseMint } from './config.js';
+import { refuse } from './policy/read.js';
+import { isAddress } from './solana/address.js';
+import type { SwapVerdict } from './swap/firewall/verdict.js';
+
+/** What a foreign swap transaction is expected to do, and the node that knows. */
+export interface InspectOptions extends Pick<LocalOptions, 'rpcUrl' | 'wsUrl' | 'connection' | 'network' | 'fetch' | 'timeouts'> {
+  /** The wallet that is asked to sign; base58. */
+  readonly wallet: string;
+  /** Mints, or symbols of pinned ones. */
+  readonly inputMint: string;
+  readonly outputMint: string;
+  /** Base units: the most that may leave. One more passes: services and programs round a threshold apart. */
+  readonly maxInAmount: bigint | string;
+  /** Base units: the least that must arrive. One less passes. */
+  readonly minOutAmount: bigint | string;
+  /** The most slippage that the instruction may allow itself, in basis points; default: whatever the amounts above leave to it. */
+  readonly slippageBps?: number | undefined;
+  /** Lamports that the fees of the network may cost, the signature included; default as `policy.maxFeeLamports`. */
+  readonly maxFeeLamports?: bigint | string | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Judges a swap transaction that somebody else built, before a wallet signs it: every instruction, account, lookup table and number of it, then
+ * a simulation on the caller's own node. Signs and sends nothing. A transaction that is hostile, or no transaction at all, is a verdict and not an error.
+ *
+ * Rejects with `ConfigError` (`invalid_option`) where the options are wrong, `FundsError` (`unknown_mint`, `mint_not_supported`,
+ * `account_unusable`) where the tokens or the wallet cannot be used at all, `PolicyError` (`fees_over_limit`), and `TransportError` where the node does not answer.
+ *
+ * @param transaction Base64 or wire bytes of the unsigned transaction.
+ *
+ * @example
+ * const verdict = await inspectSwap(transaction, { wallet, inputMint: 'SOL', outputMint: 'USDC', maxInAmount: '10000000', minOutAmount: '1500000' });
+ * console.log(verdict.summary);
+ * if (!verdict.accepted) throw new Error(verdict.broken?.refuses);
+ */
+export async function inspectSwap(transaction: string | Uint8Array, options: InspectOptions): Promise<SwapVerdict> {
+  const { wallet, inputMint, outputMint, maxInAmount, minOutAmount, slippageBps = 10_000, maxFeeLamports, signal, ...node } = options;
+  const settings = parseLocalOptions({ ...node, ...(maxFeeLamports === undefined ? {} : { policy: { maxFeeLamports } }) });
+  if (!isAddress(wallet)) throw refuse('wallet', 'must be the base58 address of a wallet.');
+  const [input, output] = [parseMint('inputMint', inputMint, settings.network), parseMint('outputMint', outputMint, settings.network)];
+  if (input === output) throw refuse('outputMint', 'must be another token than inputMint.');
+  const bounds = {
+    ...{ wallet, inputMint: input, outputMint: output, slippageBps: parseBps(slippageBps) },
+    maxIn: parseUnits('maxInAmount', maxInAmount) + ROUNDING,
+    minOut: parseUnits('minOutAmount', minOutAmount) - ROUNDING,
+  };
+  const { inspectOver } = await import('./inspect-engine.js');
+  return inspectOver(settings, transaction, bounds, signal);
+}
+
+const ROUNDING = 1n;
+
+function parseUnits(option: string, value: unknown): bigint {
+  const amount = typeof value === 'bigint' || typeof value === 'string' ? toAmount(value) : undefined;
+  if (amount === undefined || amount === 0n) throw refuse(option, 'must be base units, from 1 to 2^64-1, as a bigint or decimal text.');
+  return amount;
+}
+
+function parseBps(value: unknown): number {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 10_000) return value;
+  throw refuse('slippageBps', 'must be basis points, a whole number from 0 to 10000.');
+}

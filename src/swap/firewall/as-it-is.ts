@@ -1,0 +1,70 @@
+import { maxAmount } from '../../amount.js';
+import { TOKEN_PROGRAM, WSOL_MINT } from '../../network.js';
+import type { Address } from '../../solana/types.js';
+import { SIGNATURE_LAMPORTS } from '../budget.js';
+import type { OwnAccount } from '../own-account.js';
+import type { Floors } from './guard.js';
+import { closesWrapped, createdIn, priorityFeeOf, type SurroundingsSubject, wrappedAccount, wrappedIn } from './surroundings.js';
+
+/** What the chain says about the wallet before a foreign transaction runs. */
+export interface WalletBefore {
+  readonly lamports: bigint;
+  readonly source: OwnAccount;
+  readonly output: OwnAccount;
+  /** Its wrapped SOL account: one of the two, or neither. */
+  readonly wrapped: OwnAccount;
+  /** Lamports that creating each account takes that does not exist. */
+  readonly rents: ReadonlyMap<Address, bigint>;
+}
+
+/** What a foreign transaction costs besides what it swaps, in lamports, and what it must leave. */
+export interface Outlay {
+  readonly networkFee: bigint;
+  readonly priorityFee: bigint;
+  /** Of accounts that stay. */
+  readonly rent: bigint;
+  readonly floors: Floors;
+}
+
+/**
+ * Works out what must be left when a transaction that is not ours has done what was agreed: the most may be gone from the source, the least must
+ * have come to the output, and SOL may only have gone where the instructions around the swap send it.
+ */
+export function outlayOf(subject: SurroundingsSubject, before: WalletBefore): Outlay {
+  const { expected, instructions } = subject;
+  const { wallet, inputMint, outputMint, maxIn, minOut } = expected;
+  const own = wrappedAccount(wallet);
+  const closes = closesWrapped(subject);
+  const wrap = wrappedIn(subject);
+  const priorityFee = priorityFeeOf(instructions) ?? 0n;
+  // What is created and closed again gives its rent back.
+  const staying = createdIn(subject).filter((address) => !(closes && address === own));
+  const rent = sum([...new Set(staying)].map((address) => before.rents.get(address) ?? 0n));
+  const leastWrapped = maxAmount(
+    before.wrapped.balance + wrap - (inputMint === WSOL_MINT ? maxIn : 0n) + (outputMint === WSOL_MINT ? minOut : 0n),
+    0n,
+  );
+  const rentBack = before.wrapped.exists ? before.wrapped.lamports - before.wrapped.balance : 0n;
+  const returned = closes ? rentBack + leastWrapped : 0n;
+  const isClosed = ({ address }: OwnAccount) => closes && address === own;
+  const isWrapped = ({ mint, tokenProgram }: OwnAccount) => mint === WSOL_MINT && tokenProgram === TOKEN_PROGRAM;
+  const sourceLeast = isWrapped(before.source) ? leastWrapped : maxAmount(before.source.balance - maxIn, 0n);
+  const outputLeast = isWrapped(before.output) ? leastWrapped : before.output.balance + minOut;
+  return {
+    networkFee: SIGNATURE_LAMPORTS,
+    priorityFee,
+    rent,
+    floors: {
+      wallet,
+      lamports: maxAmount(before.lamports - SIGNATURE_LAMPORTS - priorityFee - rent - wrap + returned, 1n),
+      tokens: [
+        { account: before.source, least: sourceLeast, closed: isClosed(before.source) },
+        { account: before.output, least: outputLeast, closed: isClosed(before.output) },
+      ],
+    },
+  };
+}
+
+function sum(amounts: readonly bigint[]): bigint {
+  return amounts.reduce((total, amount) => total + amount, 0n);
+}

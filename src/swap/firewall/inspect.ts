@@ -1,0 +1,161 @@
+import { isExactChangeError } from '../../errors.js';
+import { WSOL_MINT } from '../../network.js';
+import type { CallOptions, Rpc } from '../../solana/rpc.js';
+import { readTables } from '../../solana/tables.js';
+import { assembleTransaction, resolveInstructions } from '../../solana/transaction.js';
+import type { Address, Instruction } from '../../solana/types.js';
+import { addressBytes } from '../../solana/address.js';
+import { heldIn, isThere, type OwnAccount } from '../own-account.js';
+import { readAll } from '../market.js';
+import { accountBytes, ownAccountOf, type RawLeg, readRawWallet } from '../read-facts.js';
+import { type Outlay, outlayOf, type WalletBefore } from './as-it-is.js';
+import { type FirewallRules, firewallRules } from './catalog.js';
+import { readTransaction } from './envelope.js';
+import { foreignWritable } from './exposure.js';
+import { holds } from './guard.js';
+import { type SwapExpectation, swapSubject } from './instruction-rules.js';
+import { refusal, type Rule, type RuleText } from './rule.js';
+import type { SwapCall } from './layout.js';
+import { isJupiter } from './shape.js';
+import { guardRule, isGuardFailure, simulationSubject, watchedAccounts } from './simulation.js';
+import { closesWrapped, createdIn, guardsIn, type SurroundingsSubject } from './surroundings.js';
+import type { Findings } from './verdict.js';
+
+/** What an inspection asks of a node. */
+export type InspectionNode = Pick<Rpc, 'accounts' | 'rent' | 'simulate'>;
+
+/** What a swap is allowed to do; the token programs are the chain's to tell. */
+export type SwapTerms = Omit<SwapExpectation, 'inputProgram' | 'outputProgram'> & {
+  /** Lamports. */
+  readonly maxPriorityFee: bigint;
+};
+
+/**
+ * Judges a foreign transaction as it is, by every rule: nothing of it is dropped. What it finds is data; a hostile transaction is no error. Rejects
+ * with `TransportError` where the node cannot be asked, and `unknown_mint`, `mint_not_supported` or `account_unusable` of the terms.
+ */
+export async function inspectTransaction(
+  node: InspectionNode,
+  transaction: unknown,
+  terms: SwapTerms,
+  options: CallOptions = {},
+  rules: FirewallRules = firewallRules,
+): Promise<Findings> {
+  const inspection = new Inspection(node, terms, options, rules);
+  try {
+    await inspection.run(transaction);
+  } catch (error) {
+    // A broken rule ends it; whatever else went wrong is for the caller.
+    if (!isExactChangeError(error, 'unsafe_swap') || inspection.broken === undefined) throw error;
+  }
+  return inspection;
+}
+
+/** One inspection: stage by stage, with what each has found for the next and for the verdict. */
+class Inspection implements Findings {
+  broken: RuleText | undefined;
+  readonly outcomes = new Map<string, 'passed' | 'broken'>();
+  instructions: readonly Instruction[] = [];
+  expected: SwapExpectation | undefined;
+  call: SwapCall | undefined;
+  outlay: Outlay | undefined;
+  guarded = false;
+
+  constructor(
+    private readonly node: InspectionNode,
+    private readonly terms: SwapTerms,
+    private readonly options: CallOptions,
+    private readonly rules: FirewallRules,
+  ) {}
+
+  async run(transaction: unknown): Promise<void> {
+    const { wallet, inputMint, outputMint } = this.terms;
+    const { rules, node, options } = this;
+    const decoded = readTransaction(transaction);
+    this.check(rules.envelope, { decoded, wallet });
+    const { lookups = [], message = new Uint8Array() } = decoded ?? {};
+    const names = lookups.map(({ table }) => table);
+    this.check(rules.tableNames, names);
+    const tables = await readTables(node, names, { ...options, fresh: true });
+    this.check(rules.tables, { tables, lookups });
+    const instructions = decoded === undefined ? undefined : resolveInstructions(decoded, tables);
+    this.instructions = instructions ?? [];
+    this.check(rules.shape, { instructions });
+    const swapAt = this.instructions.findIndex(isJupiter);
+    const swap = this.instructions[swapAt];
+    // Only where a rule was taken out of the list.
+    if (swap === undefined) return;
+
+    const { slot, lamports, legs } = await readRawWallet(node, wallet, [inputMint, outputMint, WSOL_MINT], options);
+    const [input, output, wrapped] = legs;
+    if (input === undefined || output === undefined || wrapped === undefined) throw new TypeError('a leg was not read');
+    this.expected = { ...this.terms, inputProgram: input.token.tokenProgram, outputProgram: output.token.tokenProgram };
+    const subject = { instructions: this.instructions, swapAt, expected: this.expected, maxPriorityFee: this.terms.maxPriorityFee };
+    const touched = closesWrapped(subject) ? [input, output, wrapped] : [input, output];
+    for (const leg of touched) this.checkAccount(leg);
+    this.check(rules.surroundings, subject);
+    const swapping = swapSubject(swap, this.expected);
+    this.check(rules.instruction, swapping);
+    this.call = swapping.call;
+
+    const own = [wallet, input.address, output.address];
+    const [exposed, rents] = await Promise.all([
+      readAll(node, foreignWritable(swap, own), options),
+      this.rentsOf(createdIn(subject), legs),
+    ]);
+    this.check(rules.exposure, { wallet: addressBytes(wallet), accounts: exposed });
+    const accountOf = (leg: RawLeg): OwnAccount => ownAccountOf(wallet, touched.includes(leg) ? leg : { ...leg, account: null });
+    const before = { lamports, rents, source: accountOf(input), output: accountOf(output), wrapped: accountOf(wrapped) };
+    await this.simulate(message, subject, before, slot);
+  }
+
+  private async simulate(message: Uint8Array, subject: SurroundingsSubject, before: WalletBefore, readAt: number): Promise<void> {
+    const { rules, node, options } = this;
+    // The instruction's own numbers, which the rules have held to the terms.
+    const { maxIn, minOut } = this.call ?? this.terms;
+    this.outlay = outlayOf({ ...subject, expected: { ...subject.expected, maxIn, minOut } }, before);
+    const { floors } = this.outlay;
+    const guards = guardsIn(subject);
+    this.guarded = holds(guards, floors);
+    const guardFrom = subject.instructions.length - guards.tokens.length - (guards.lamports > 0n ? 1 : 0);
+    const wire = assembleTransaction(message, new Map());
+    const simulation = await node.simulate(wire, watchedAccounts(floors), { ...options, minContextSlot: readAt });
+    if (isGuardFailure(simulation, guardFrom)) this.break(guardRule);
+    this.check(rules.simulation, simulationSubject(simulation, { floors, readAt }));
+    const own = floors.tokens.map(({ account }) => account.address);
+    this.check(rules.inner, { inner: simulation.inner, swapIndex: subject.swapAt, wallet: floors.wallet, own });
+    if (this.guarded) this.outcomes.set(guardRule.id, 'passed');
+  }
+
+  private checkAccount({ account, token }: RawLeg): void {
+    if (account === null || !isThere(account)) return;
+    const held = heldIn(account, token.tokenProgram);
+    this.check(this.rules.accounts, { wallet: this.terms.wallet, mint: token.mint, held });
+  }
+
+  /** Lamports that creating each of these accounts takes; nothing where it is there. */
+  private async rentsOf(created: readonly Address[], legs: readonly RawLeg[]): Promise<ReadonlyMap<Address, bigint>> {
+    const missing = legs.filter(({ address, account }) => created.includes(address) && !isThere(account));
+    const rents = await Promise.all(
+      missing.map(async ({ address, account, mint }) => {
+        const rent = await this.node.rent(accountBytes(mint), this.options);
+        const there = account?.lamports ?? 0n;
+        return [address, rent > there ? rent - there : 0n] as const;
+      }),
+    );
+    return new Map(rents);
+  }
+
+  private check<Subject>(rules: readonly Rule<Subject>[], subject: Subject): void {
+    for (const rule of rules) {
+      if (!rule.passes(subject)) this.break(rule);
+      this.outcomes.set(rule.id, 'passed');
+    }
+  }
+
+  private break(rule: RuleText): never {
+    this.outcomes.set(rule.id, 'broken');
+    this.broken = rule;
+    throw refusal(rule);
+  }
+}
