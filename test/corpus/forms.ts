@@ -1,0 +1,139 @@
+import type { AccountMeta, Address } from '@solana/kit';
+import { concat, u16, u32, u64 } from './accounts.js';
+import { PROGRAMS, SHARED_ID, WALLET } from './addresses.js';
+import { fromHex, instruction, readonly, signer, writable, type FilledInstruction } from './instructions.js';
+
+/** What an account is for in one of Jupiter's swap instructions. */
+export type Place =
+  | 'tokenProgram'
+  | 'authority'
+  | 'user'
+  | 'source'
+  | 'vaultIn'
+  | 'vaultOut'
+  | 'destination'
+  | 'override'
+  | 'sourceMint'
+  | 'destinationMint'
+  | 'sourceProgram'
+  | 'destinationProgram'
+  | 'fee'
+  | 'token2022'
+  | 'event'
+  | 'self';
+
+const WRITABLE: ReadonlySet<Place> = new Set<Place>(['source', 'vaultIn', 'vaultOut', 'destination', 'override', 'fee']);
+
+export interface Form {
+  readonly discriminator: string;
+  readonly version: 1 | 2;
+  readonly mode: 'ExactIn' | 'ExactOut';
+  /** Its data begins with the id of an authority of the program. */
+  readonly shared: boolean;
+  /** Its accounts, in the order of Jupiter's IDL; those of the venues follow. */
+  readonly places: readonly Place[];
+}
+
+const V2: readonly Place[] = [
+  ...(['user', 'source', 'destination', 'sourceMint', 'destinationMint', 'sourceProgram', 'destinationProgram'] as const),
+  ...(['override', 'event', 'self'] as const),
+];
+const V2_SHARED: readonly Place[] = [
+  ...(['authority', 'user', 'source', 'vaultIn', 'vaultOut', 'destination', 'sourceMint', 'destinationMint'] as const),
+  ...(['sourceProgram', 'destinationProgram', 'event', 'self'] as const),
+];
+const V1: readonly Place[] = ['tokenProgram', 'user', 'source', 'destination', 'override', 'destinationMint', 'fee', 'event', 'self'];
+const V1_EXACT_OUT: readonly Place[] = [
+  ...(['tokenProgram', 'user', 'source', 'destination', 'override', 'sourceMint', 'destinationMint'] as const),
+  ...(['fee', 'token2022', 'event', 'self'] as const),
+];
+const V1_SHARED: readonly Place[] = [
+  ...(['tokenProgram', 'authority', 'user', 'source', 'vaultIn', 'vaultOut', 'destination', 'sourceMint', 'destinationMint'] as const),
+  ...(['fee', 'token2022', 'event', 'self'] as const),
+];
+
+export type FormName =
+  | 'route_v2'
+  | 'exact_out_route_v2'
+  | 'shared_accounts_route_v2'
+  | 'shared_accounts_exact_out_route_v2'
+  | 'route'
+  | 'exact_out_route'
+  | 'shared_accounts_route'
+  | 'shared_accounts_exact_out_route';
+
+const form = (version: 1 | 2, discriminator: string, mode: Form['mode'], places: readonly Place[]): Form => {
+  return { version, discriminator, mode, places, shared: places.includes('authority') };
+};
+
+export const FORMS: Readonly<Record<FormName, Form>> = {
+  route_v2: form(2, 'bb64facc31c4af14', 'ExactIn', V2),
+  exact_out_route_v2: form(2, '9d8ab85215f4f324', 'ExactOut', V2),
+  shared_accounts_route_v2: form(2, 'd19853937cfed8e9', 'ExactIn', V2_SHARED),
+  shared_accounts_exact_out_route_v2: form(2, '3560e5cad8bbfa18', 'ExactOut', V2_SHARED),
+  route: form(1, 'e517cb977ae3ad2a', 'ExactIn', V1),
+  exact_out_route: form(1, 'd033ef977b2bed5c', 'ExactOut', V1_EXACT_OUT),
+  shared_accounts_route: form(1, 'c1209b3341d69c81', 'ExactIn', V1_SHARED),
+  shared_accounts_exact_out_route: form(1, 'b0d169a89a7d453e', 'ExactOut', V1_SHARED),
+};
+
+export const FORM_NAMES: readonly FormName[] = [
+  ...(['route_v2', 'exact_out_route_v2', 'shared_accounts_route_v2', 'shared_accounts_exact_out_route_v2'] as const),
+  ...(['route', 'exact_out_route', 'shared_accounts_route', 'shared_accounts_exact_out_route'] as const),
+];
+
+/** What a swap instruction says. */
+export interface Terms {
+  /** Jupiter's own id stands for an optional account that is not there. */
+  readonly accounts: Readonly<Record<Place, Address>>;
+  /** Base units: of the input for `ExactIn`, of the output for `ExactOut`. */
+  readonly exact: bigint;
+  /** Base units of the other side. */
+  readonly quoted: bigint;
+  readonly slippageBps: number;
+  readonly platformFeeBps: number;
+  /** V2 alone has it. */
+  readonly positiveSlippageBps: number;
+  readonly plan: Uint8Array;
+  readonly venues: readonly AccountMeta[];
+}
+
+/** The amounts as they end a V1 instruction: 19 bytes. */
+export function numbersV1({ exact, quoted, slippageBps, platformFeeBps }: Terms): Uint8Array {
+  return concat(u64(exact), u64(quoted), u16(slippageBps), [platformFeeBps]);
+}
+
+function numbersV2({ exact, quoted, slippageBps, platformFeeBps, positiveSlippageBps }: Terms): Uint8Array {
+  return concat(u64(exact), u64(quoted), u16(slippageBps), u16(platformFeeBps), u16(positiveSlippageBps));
+}
+
+export function swapData({ discriminator, version, shared }: Form, terms: Terms): Uint8Array {
+  const head = concat(fromHex(discriminator), shared ? [SHARED_ID] : []);
+  return version === 1 ? concat(head, terms.plan, numbersV1(terms)) : concat(head, numbersV2(terms), terms.plan);
+}
+
+export function swapInstruction(form: Form, terms: Terms): FilledInstruction {
+  const metas = form.places.map((place): AccountMeta => {
+    const key = terms.accounts[place];
+    // Somebody else in that place would be a second signer: the attack is that nobody asks him.
+    if (place === 'user' && key === WALLET) return signer(key);
+    return WRITABLE.has(place) && key !== PROGRAMS.jupiter ? writable(key) : readonly(key);
+  });
+  return instruction(PROGRAMS.jupiter, [...metas, ...terms.venues], swapData(form, terms));
+}
+
+/** One step of a route: the number of a kind of venue in Jupiter's `Swap` enum, and what that kind wants to know. */
+export interface Step {
+  readonly swap: readonly number[];
+}
+
+/** `Raydium`, without fields. */
+export const RAYDIUM: Step = { swap: [7] };
+/** `Whirlpool { a_to_b: true }`. */
+export const WHIRLPOOL: Step = { swap: [17, 1] };
+
+/** A route of one step after the other, each of the whole amount. */
+export function routePlan(version: Form['version'], steps: readonly Step[]): Uint8Array {
+  const whole = version === 1 ? [100] : u16(10_000);
+  return concat(u32(steps.length), ...steps.map(({ swap }, index) => concat(swap, whole, [index, index + 1])));
+}

@@ -1,0 +1,104 @@
+import type { Address } from '@solana/kit';
+import { account, tokenAccount, type Accounts, type TokenAccount } from '../accounts.js';
+import { ATTACKER, MINTS, PROGRAMS, WALLET, own, someKey, tokenProgramOf } from '../addresses.js';
+import { draftOf, withTerms, type Base, type DirectionName } from '../bases.js';
+import { transaction } from '../build.js';
+import { family, formsWhere, naming, saying, type Attack } from '../case.js';
+import { writable } from '../instructions.js';
+import { EXPOSED, TABLES, TABLE_ENTRIES } from '../world.js';
+
+/** The venue may write to it, and the wallet signs for the venue. */
+const handing = (attack: string, ...addresses: readonly Address[]): Attack => ({
+  attack,
+  rule: 'exposed_account',
+  make: saying(({ venues }) => ({ venues: [...venues, ...addresses.map(writable)] })),
+});
+
+/** Named by an index alone: nothing in the transaction shows the address. */
+function fromTable(from: Base): Uint8Array {
+  const swapped = withTerms(from, ({ venues }) => ({ venues: [...venues, writable(own(MINTS.bonk))] }));
+  return transaction({ ...draftOf(swapped), tables: { ...from.tables, [TABLES.attackers]: [...TABLE_ENTRIES.attackers] } });
+}
+
+const exposures: readonly Attack[] = [
+  handing('third_ata', own(MINTS.bonk)),
+  handing('auxiliary_account', EXPOSED.auxiliary),
+  handing('auxiliary_account_2022', EXPOSED.auxiliary2022),
+  handing('delegated_account', EXPOSED.delegated),
+  handing('closable_account', EXPOSED.closable),
+  handing('own_mint', EXPOSED.mint),
+  handing('own_mint_2022', EXPOSED.mint2022),
+  handing('multisig', EXPOSED.multisig),
+  handing('multisig_2022', EXPOSED.multisig2022),
+  handing('stake', EXPOSED.stake),
+  handing('stake_to_withdraw', EXPOSED.stakeWithdrawn),
+  handing('nonce', EXPOSED.nonce),
+  handing('lookup_table', EXPOSED.table),
+  handing('program', EXPOSED.programData),
+  handing('program_buffer', EXPOSED.programBuffer),
+  handing('program_of_loader_v4', EXPOSED.loaderV4),
+  handing('vote', EXPOSED.vote),
+  handing('behind_harmless_ones', someKey(254), ATTACKER, EXPOSED.stake),
+  { attack: 'third_ata_from_lut', rule: 'exposed_account', make: fromTable },
+  {
+    ...{ attack: 'as_a_vault', rule: 'exposed_account', forms: formsWhere(({ shared }) => shared) },
+    make: naming(() => ({ vaultIn: EXPOSED.auxiliary })),
+  },
+  {
+    ...{ attack: 'as_the_other_vault', rule: 'exposed_account', forms: formsWhere(({ shared }) => shared) },
+    make: naming(() => ({ vaultOut: own(MINTS.bonk) })),
+  },
+];
+
+type Side = 'input' | 'output';
+
+/** The honest swap, by a wallet whose own account is no longer only its own. */
+const finding = (
+  attack: string,
+  rule: string,
+  side: Side,
+  change: Partial<TokenAccount>,
+  directions?: readonly DirectionName[],
+): Attack => ({
+  ...{ attack: `${side}_${attack}`, rule, make: (from) => transaction(draftOf(from)) },
+  accounts: ({ expected }) => {
+    const mint = side === 'input' ? expected.inputMint : expected.outputMint;
+    const held = { mint, owner: WALLET, amount: 1_000_000_000n, ...change };
+    return new Map([[own(mint), tokenAccount(tokenProgramOf(mint), held)]]);
+  },
+  ...(directions === undefined ? {} : { directions }),
+});
+
+const bothSides = (attack: string, rule: string, change: Partial<TokenAccount>): Attack[] => [
+  finding(attack, rule, 'input', change),
+  finding(attack, rule, 'output', change),
+];
+
+/** At the address of the wallet's own account lies something else. */
+const lying = (attack: string, owner: (base: Base) => Address, data: Uint8Array): Attack => ({
+  ...{ attack, rule: 'own_account_kind', make: (from) => transaction(draftOf(from)) },
+  accounts: (from): Accounts => new Map([[own(from.expected.outputMint), account(owner(from), data)]]),
+});
+
+const before: readonly Attack[] = [
+  ...bothSides('of_another_mint', 'own_account_kind', { mint: MINTS.bonk }),
+  ...bothSides('of_another_owner', 'own_account_owner', { owner: ATTACKER }),
+  ...bothSides('frozen', 'own_account_frozen', { frozen: true }),
+  ...bothSides('delegate_set_before', 'own_account_delegate', { delegate: ATTACKER }),
+  ...bothSides('foreign_close_authority', 'own_account_close_authority', { closeAuthority: ATTACKER }),
+  finding('wrapped_with_foreign_close_authority', 'own_account_close_authority', 'input', { closeAuthority: ATTACKER }, [
+    'sol-usdc',
+    'wsol-usdc',
+  ]),
+  finding('wrapped_with_a_delegate', 'own_account_delegate', 'output', { delegate: ATTACKER }, ['usdc-sol', 'usdc-wsol']),
+  lying(
+    'of_the_other_program',
+    ({ expected }) => (expected.outputProgram === PROGRAMS.token ? PROGRAMS.token2022 : PROGRAMS.token),
+    new Uint8Array(165),
+  ),
+  lying('of_an_unknown_program', () => someKey(248), new Uint8Array(165)),
+  lying('of_the_right_program_and_empty', ({ expected }) => expected.outputProgram, new Uint8Array()),
+  lying('with_data_of_the_system_program', () => PROGRAMS.system, new Uint8Array(8)),
+];
+
+export const exposure = [...family('exposure', 'refused', exposures), ...family('own-accounts', 'refused', before)];

@@ -1,0 +1,188 @@
+import type { Address } from '@solana/kit';
+import {
+  ATTACKER,
+  FAKE_MINTS,
+  MINTS,
+  OWN_PYUSD_OF_WRONG_PROGRAM,
+  OWN_USDC_OF_WRONG_PROGRAM,
+  OWN_USDT_OF_WRONG_PROGRAM,
+  OWN_WSOL_OF_WRONG_PROGRAM,
+  PROGRAMS,
+  SHARED_AUTHORITY,
+  WALLET,
+  own,
+  someKey,
+  theirs,
+} from '../addresses.js';
+import { draftOf, withTerms, type Base, type Expectation } from '../bases.js';
+import { transaction } from '../build.js';
+import { family, formsWhere, naming, saying, type Attack } from '../case.js';
+import type { Place, Terms } from '../forms.js';
+import { readonly, writable } from '../instructions.js';
+import { EXPOSED, POOLS, TABLES, TABLE_ENTRIES } from '../world.js';
+
+const { usdc, usdt, bonk, pyusd, wsol } = MINTS;
+
+const has = (place: Place) => formsWhere(({ places }) => places.includes(place));
+
+const breaking =
+  (rule: string, options: Pick<Attack, 'forms' | 'directions'> = {}) =>
+  (attack: string, accounts: (expected: Expectation) => Partial<Terms['accounts']>): Attack => ({
+    ...{ attack, rule, ...options },
+    make: naming(({ expected }) => accounts(expected)),
+  });
+
+const user = breaking('swap_user');
+const users: readonly Attack[] = [
+  user('jup_user_attacker', () => ({ user: ATTACKER })),
+  user('jup_user_other_wallet', () => ({ user: someKey(250) })),
+  user('jup_user_shared_authority', () => ({ user: SHARED_AUTHORITY })),
+];
+
+const source = breaking('swap_source');
+const sources: readonly Attack[] = [
+  source('jup_src_attackers', ({ inputMint }) => ({ source: theirs(inputMint) })),
+  source('jup_src_third_account', () => ({ source: own(bonk) })),
+  source('jup_src_auxiliary', () => ({ source: EXPOSED.auxiliary })),
+  source('jup_src_delegated', () => ({ source: EXPOSED.delegated })),
+  source('jup_src_is_the_output', ({ outputMint }) => ({ source: own(outputMint) })),
+  source('jup_src_of_wrong_program', ({ inputMint }) => ({
+    source: inputMint === wsol ? OWN_WSOL_OF_WRONG_PROGRAM : OWN_USDC_OF_WRONG_PROGRAM,
+  })),
+  source('jup_src_wallet', () => ({ source: WALLET })),
+];
+
+/** The wallet's account for the mint, if the mint were of the other token program. */
+const ofWrongProgram = (mint: Address) =>
+  new Map<Address, Address>([
+    [usdc, OWN_USDC_OF_WRONG_PROGRAM],
+    [usdt, OWN_USDT_OF_WRONG_PROGRAM],
+    [wsol, OWN_WSOL_OF_WRONG_PROGRAM],
+    [pyusd, OWN_PYUSD_OF_WRONG_PROGRAM],
+  ]).get(mint) ?? OWN_USDT_OF_WRONG_PROGRAM;
+
+const fakeOf = (mint: Address) => {
+  const known = new Map<Address, Address>([
+    [usdc, FAKE_MINTS.usdc],
+    [usdt, FAKE_MINTS.usdt],
+    [wsol, FAKE_MINTS.wsol],
+    [pyusd, FAKE_MINTS.pyusd],
+  ]);
+  return known.get(mint) ?? FAKE_MINTS.usdt;
+};
+/** Another mint that the wallet has an account for, of the same decimals where there is one. */
+const otherThan = (mint: Address) => (mint === usdt ? pyusd : usdt);
+
+const destination = breaking('swap_destination');
+const destinations: readonly Attack[] = [
+  destination('jup_dst', ({ outputMint }) => ({ destination: theirs(outputMint) })),
+  destination('jup_dst_third_account', () => ({ destination: own(bonk) })),
+  destination('jup_dst_pool', () => ({ destination: POOLS.raydium.vaultOut })),
+  destination('jup_dst_is_the_source', ({ inputMint }) => ({ destination: own(inputMint) })),
+  destination('jup_dst_auxiliary', () => ({ destination: EXPOSED.auxiliary })),
+  destination('jup_dst_of_wrong_program', ({ outputMint }) => ({ destination: ofWrongProgram(outputMint) })),
+  destination('jup_dst_wallet', () => ({ destination: WALLET })),
+  // All of it for another token: the account is the wallet's own, and it is not what was bought.
+  destination('quote_for_same_symbol', ({ outputMint }) => ({
+    destination: own(fakeOf(outputMint)),
+    destinationMint: fakeOf(outputMint),
+  })),
+  destination('quote_for_equal_decimals', ({ outputMint }) => ({
+    destination: own(otherThan(outputMint)),
+    destinationMint: otherThan(outputMint),
+  })),
+  { attack: 'jup_dst_from_lut', rule: 'swap_destination', make: throughTable },
+];
+
+/** The honest program, the honest places, and a lookup table of the attacker's that puts his account into one of them. */
+function throughTable(from: Base): Uint8Array {
+  const swapped = withTerms(from, ({ accounts }) => ({ accounts: { ...accounts, destination: theirs(usdt) } }));
+  return transaction({ ...draftOf(swapped), tables: { ...from.tables, [TABLES.attackers]: [...TABLE_ENTRIES.attackers] } });
+}
+
+const override = breaking('swap_destination_override', { forms: has('override') });
+const overrides: readonly Attack[] = [
+  override('jup_dst_opt', ({ outputMint }) => ({ override: theirs(outputMint) })),
+  override('jup_dst_opt_third_account', () => ({ override: own(bonk) })),
+  override('jup_dst_opt_source', ({ inputMint }) => ({ override: own(inputMint) })),
+  override('jup_dst_opt_wallet', () => ({ override: WALLET })),
+];
+
+const mints: readonly Attack[] = [
+  breaking('swap_input_mint', { forms: has('sourceMint') })('jup_in_mint', () => ({ sourceMint: bonk })),
+  breaking('swap_input_mint', { forms: has('sourceMint') })('jup_in_mint_same_symbol', ({ inputMint }) => ({
+    sourceMint: fakeOf(inputMint),
+  })),
+  breaking('swap_input_mint', { forms: has('sourceMint') })('jup_in_mint_is_the_output', ({ outputMint }) => ({ sourceMint: outputMint })),
+  breaking('swap_output_mint')('jup_mint', () => ({ destinationMint: bonk })),
+  breaking('swap_output_mint')('jup_mint_same_symbol', ({ outputMint }) => ({ destinationMint: fakeOf(outputMint) })),
+  breaking('swap_output_mint')('jup_mint_equal_decimals', ({ outputMint }) => ({ destinationMint: otherThan(outputMint) })),
+  breaking('swap_output_mint')('jup_mint_is_the_input', ({ inputMint }) => ({ destinationMint: inputMint })),
+];
+
+const otherProgram = (program: Address) => (program === PROGRAMS.token ? PROGRAMS.token2022 : PROGRAMS.token);
+const FOREIGN = someKey(252);
+
+const programs: readonly Attack[] = [
+  breaking('swap_input_program', { forms: has('sourceProgram') })('jup_in_program', () => ({ sourceProgram: FOREIGN })),
+  breaking('swap_input_program', { forms: has('sourceProgram') })('jup_in_program_the_other', ({ inputProgram }) => ({
+    sourceProgram: otherProgram(inputProgram),
+  })),
+  breaking('swap_output_program', { forms: has('destinationProgram') })('jup_out_program', () => ({ destinationProgram: FOREIGN })),
+  breaking('swap_output_program', { forms: has('destinationProgram') })('jup_out_program_the_other', ({ outputProgram }) => ({
+    destinationProgram: otherProgram(outputProgram),
+  })),
+  // The V1 forms have one program for both sides, and some Token-2022 beside it.
+  breaking('swap_input_program', { forms: has('tokenProgram') })('jup_token_program', () => ({ tokenProgram: FOREIGN })),
+  breaking('swap_input_program', { forms: has('token2022') })('jup_token_2022_program', () => ({ token2022: FOREIGN })),
+];
+
+const fee = breaking('fee_account', { forms: has('fee') });
+const fees: readonly Attack[] = [
+  fee('jup_fee_acct', ({ outputMint }) => ({ fee: theirs(outputMint) })),
+  fee('jup_fee_acct_of_the_input', ({ inputMint }) => ({ fee: theirs(inputMint) })),
+  fee('jup_fee_acct_own', () => ({ fee: own(bonk) })),
+  {
+    ...{ attack: 'two_fee_accounts', rule: 'fee_account', forms: has('fee') },
+    make: saying(({ accounts, venues }, { expected }) => ({
+      accounts: { ...accounts, fee: theirs(expected.outputMint) },
+      venues: [...venues, writable(theirs(expected.inputMint))],
+    })),
+  },
+  {
+    // The V2 forms have no place for it: it stands among the accounts of the venues, and the fee itself gives it away.
+    ...{ attack: 'two_fee_accounts_among_the_venues', rule: 'platform_fee', forms: formsWhere(({ version }) => version === 2) },
+    make: saying(({ venues }, { expected }) => ({
+      platformFeeBps: 50,
+      venues: [...venues, writable(theirs(expected.outputMint)), writable(theirs(expected.inputMint))],
+    })),
+  },
+];
+
+const event = breaking('jupiter_event_authority');
+const events: readonly Attack[] = [
+  event('jup_event_authority', () => ({ event: ATTACKER })),
+  event('jup_program_account', () => ({ self: FOREIGN })),
+  event('jup_event_and_program', () => ({ event: ATTACKER, self: PROGRAMS.raydium })),
+  {
+    attack: 'jup_accounts_shifted',
+    rule: 'jupiter_event_authority',
+    // One more account before the event authority: what the program reads there is not what a reader of this form does.
+    make: (from) => {
+      const at = from.swap.accounts.findIndex(({ address }) => address === from.terms.accounts.event);
+      const accounts = [...from.swap.accounts.slice(0, at), readonly(ATTACKER), ...from.swap.accounts.slice(at)];
+      return transaction(draftOf({ ...from, swap: { ...from.swap, accounts } }));
+    },
+  },
+];
+
+export const jupiterAccounts = family('jupiter-accounts', 'refused', [
+  ...users,
+  ...sources,
+  ...destinations,
+  ...overrides,
+  ...mints,
+  ...programs,
+  ...fees,
+  ...events,
+]);
