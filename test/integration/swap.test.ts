@@ -1,8 +1,6 @@
-import { address, getAddressEncoder, getCompiledTransactionMessageDecoder, getTransactionDecoder, type Address } from '@solana/kit';
-import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet, type VenueBehaviour } from 'exact-change/sandbox';
+import { address, getCompiledTransactionMessageDecoder, getTransactionDecoder, type Address } from '@solana/kit';
+import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { MODE, TARGET } from '../../adapters/sandbox/venue/venue.mjs';
-import { isExactChangeError } from '../../src/errors.js';
 import { createHttp } from '../../src/http.js';
 import { SOLANA_MAINNET } from '../../src/network.js';
 import { systemRuntime } from '../../src/runtime.js';
@@ -85,17 +83,6 @@ function wrapped(owner: string): bigint {
 }
 
 const feesOf = ({ expected }: SignedSwap) => expected.networkFeeLamports + expected.priorityFeeLamports;
-
-/** Whoever controls the wallet's accounts, as bytes; balances left out. */
-function control({ wallet }: Swapper, symbols: readonly MintSymbol[]) {
-  const owners = symbols.map((symbol) => {
-    const account = sandbox.chain.account(ataOf(wallet.address, symbol));
-    const token = account === undefined ? undefined : decodeTokenAccount(account);
-    return [symbol, account?.owner, token?.owner, token?.delegate, token?.closeAuthority, token?.state];
-  });
-  const own = sandbox.chain.account(address(wallet.address));
-  return JSON.stringify([owners, own?.owner, own?.data.length]);
-}
 
 describe('swaps that land', () => {
   it('SOL to exactly so many USDC, with no account there before', async () => {
@@ -293,24 +280,6 @@ describe('wallets that cannot', () => {
     });
   });
 
-  it.each([
-    ['a delegate', 72],
-    ['a foreign close authority', 129],
-  ])('have given an account %s', async (_, offset) => {
-    const agent = await swapper({ SOL: '0.01', USDC: '20', USDT: '1' });
-    const at = ataOf(agent.wallet.address, 'USDT');
-    const account = sandbox.chain.account(at);
-    if (account === undefined) throw new Error('no account');
-    const data = account.data.slice();
-    new DataView(data.buffer).setUint32(offset, 1, true);
-    data.set(getAddressEncoder().encode(address(sandbox.merchant)), offset + 4);
-    sandbox.chain.setAccount(at, { ...account, data });
-    await expect(sign(agent, await quoteFor(agent, 'USDC', 'USDT', 2_000_000n))).rejects.toMatchObject({
-      code: 'account_unusable',
-      details: { account: at },
-    });
-  });
-
   it('ask for a mint that is none', async () => {
     const agent = await swapper({ SOL: '0.01', USDC: '20' });
     const quote = { ...(await quoteFor(agent, 'USDC', 'USDT', 2_000_000n)), outputMint: sandbox.merchant };
@@ -380,104 +349,4 @@ describe('an aggregator that lies', () => {
   });
 
   let bonkOfVictim = '';
-});
-
-describe('a venue that turns hostile', () => {
-  const attacker = address('Attack1111111111111111111111111111111111112');
-  const SYSTEM = { address: address('11111111111111111111111111111111'), role: 0 } as const;
-
-  /** What the venue does, and the accounts that its instruction must carry for it. */
-  const hostile: [string, VenueBehaviour][] = [
-    ['sets a close authority on the output', { modes: [MODE.setCloseAuthority] }],
-    ['sets a close authority on the source', { modes: [MODE.setCloseAuthority], target: TARGET.source }],
-    ['takes the output account', { modes: [MODE.setOwner] }],
-    ['takes the source account', { modes: [MODE.setOwner], target: TARGET.source }],
-    ['takes more of the source', { modes: [MODE.overcharge] }],
-    ['takes one unit more than agreed', { modes: [MODE.overcharge], amount: 20_000n }],
-    ['pays less', { modes: [MODE.underpay] }],
-    ['pays somebody else', { modes: [MODE.misdirect] }],
-    ['takes SOL', { modes: [MODE.takeSol], extra: [SYSTEM] }],
-    ['takes one lamport', { modes: [MODE.takeSol], amount: 1n, extra: [SYSTEM] }],
-    ['assigns the wallet to itself', { modes: [MODE.assignWallet], extra: [SYSTEM] }],
-    ['empties and closes the source', { modes: [MODE.overcharge, MODE.closeAccount] }],
-    ['fails', { modes: [MODE.fail], amount: 6001n }],
-  ];
-  const symbols: readonly MintSymbol[] = ['USDC', 'USDT', 'SOL'];
-  const withAttacker = (behaviour: VenueBehaviour): VenueBehaviour => ({
-    ...behaviour,
-    attacker,
-    extra: [...(behaviour.extra ?? []), attacker],
-  });
-
-  it.each(hostile)('and %s in simulation already is not signed', async (_, behaviour) => {
-    const agent = await swapper({ SOL: '0.5', USDC: '20', USDT: '1' });
-    sandbox.controls.aggregator.setVenue(withAttacker(behaviour));
-    const quote = await quoteFor(agent, 'USDC', 'USDT', 2_000_000n);
-    const error: unknown = await sign(agent, quote).catch((thrown: unknown) => thrown);
-    expect(error).toMatchObject({ funds: 'untouched', moved: [] });
-    expect(isExactChangeError(error, 'unsafe_swap') || isExactChangeError(error, 'simulation_failed')).toBe(true);
-  });
-
-  it.each(hostile)('and %s only once it is signed takes the network fee and nothing else', async (_, behaviour) => {
-    const agent = await swapper({ SOL: '0.5', USDC: '20', USDT: '1' });
-    sandbox.controls.aggregator.setVenue({ ...withAttacker(behaviour), modes: [] });
-    const signed = await sign(agent, await quoteFor(agent, 'USDC', 'USDT', 2_000_000n));
-    const [sol, before] = [lamports(agent), control(agent, symbols)];
-    sandbox.controls.aggregator.setVenue(withAttacker(behaviour));
-    expect(await land(signed)).toMatchObject({ outcome: 'failed' });
-    expect(sol - lamports(agent)).toBe(feesOf(signed));
-    expect([await held(agent, 'USDC'), await held(agent, 'USDT')]).toEqual([20_000_000n, 1_000_000n]);
-    expect(control(agent, symbols)).toBe(before);
-  });
-
-  it.each(['source', 'destination'] as const)(
-    'and approves a delegate on the %s once it is signed leaves no approval behind',
-    async (target) => {
-      const agent = await swapper({ SOL: '0.5', USDC: '20', USDT: '1' });
-      sandbox.controls.aggregator.setVenue({ attacker, extra: [attacker] });
-      const signed = await sign(agent, await quoteFor(agent, 'USDC', 'USDT', 2_000_000n));
-      const before = control(agent, symbols);
-      sandbox.controls.aggregator.setVenue({ modes: [MODE.approve], target: TARGET[target], attacker, extra: [attacker] });
-      expect(await land(signed)).toMatchObject({ outcome: 'confirmed' });
-      expect(await held(agent, 'USDT')).toBe(3_000_000n);
-      expect(control(agent, symbols)).toBe(before);
-    },
-  );
-
-  it('by the clock, honest in simulation and hostile when it lands, takes the network fee and nothing else', async () => {
-    const agent = await swapper({ SOL: '0.5', USDC: '20', USDT: '1' });
-    const afterSlot = sandbox.chain.slot + 20n;
-    sandbox.controls.aggregator.setVenue({
-      modes: [MODE.onlyWhenLate, MODE.overcharge, MODE.takeSol],
-      afterSlot,
-      attacker,
-      extra: [SYSTEM, attacker],
-    });
-    const signed = await sign(agent, await quoteFor(agent, 'USDC', 'USDT', 2_000_000n));
-    const [sol, before] = [lamports(agent), control(agent, symbols)];
-    sandbox.controls.node.warp(30);
-    expect(await land(signed)).toMatchObject({ outcome: 'failed' });
-    expect(sol - lamports(agent)).toBe(feesOf(signed));
-    expect(await held(agent, 'USDC')).toBe(20_000_000n);
-    expect(control(agent, symbols)).toBe(before);
-  });
-
-  it.each<[MintSymbol, MintSymbol, VenueBehaviour]>([
-    ['SOL', 'USDC', { modes: [MODE.takeSol], extra: [SYSTEM] }],
-    ['SOL', 'USDC', { modes: [MODE.closeAccount] }],
-    ['SOL', 'USDC', { modes: [MODE.assignWallet], extra: [SYSTEM] }],
-    ['USDC', 'SOL', { modes: [MODE.takeSol], extra: [SYSTEM] }],
-    ['USDC', 'SOL', { modes: [MODE.underpay] }],
-    ['USDC', 'PYUSD', { modes: [MODE.setCloseAuthority] }],
-    ['USDC', 'PYUSD', { modes: [MODE.setOwner] }],
-  ])('%s to %s, hostile once it is signed, costs the network fee', async (from, to, behaviour) => {
-    const agent = await swapper({ SOL: '0.5', USDC: '20' });
-    sandbox.controls.aggregator.setVenue({ ...withAttacker(behaviour), modes: [] });
-    const signed = await sign(agent, await quoteFor(agent, from, to, 1_000_000n));
-    const sol = lamports(agent);
-    sandbox.controls.aggregator.setVenue(withAttacker(behaviour));
-    expect(await land(signed)).toMatchObject({ outcome: 'failed' });
-    expect(sol - lamports(agent)).toBe(feesOf(signed));
-    expect(await held(agent, 'USDC')).toBe(20_000_000n);
-  });
 });

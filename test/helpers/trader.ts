@@ -1,0 +1,150 @@
+import { address, type AccountMeta, type Address, getProgramDerivedAddress } from '@solana/kit';
+import type { ChainAccount, MintSymbol, Sandbox } from 'exact-change/sandbox';
+import {
+  exactOutRouteV2,
+  POOL_AUTHORITY,
+  routeV2,
+  sharedAccountsExactOutRouteV2,
+  sharedAccountsRouteV2,
+  VENUE,
+  type VenueInstruction,
+  type VenueSwap,
+} from '../../adapters/sandbox/venue/venue.mjs';
+import { SOLANA_MAINNET } from '../../src/network.js';
+import { systemRuntime } from '../../src/runtime.js';
+import { createBlockhashSource } from '../../src/solana/blockhash.js';
+import type { Rpc } from '../../src/solana/rpc.js';
+import type { SigningIntent } from '../../src/solana/signer.js';
+import { defaultSwapLimits } from '../../src/swap/finish.js';
+import { type SignedSwap, signSwap } from '../../src/swap/prepare.js';
+import { fromKit } from '../unit/swap/support.js';
+import { tokenAccount } from './chain.js';
+import { recordingSigner } from './payer.js';
+
+/** Amounts of one swap in base units, and what may become of them at 50 basis points of slippage, worked out by hand. */
+export interface Amounts {
+  readonly input: bigint;
+  readonly output: bigint;
+  /** Of an exact output. */
+  readonly mostInput: bigint;
+  /** Of an exact input. */
+  readonly leastOutput: bigint;
+}
+
+export interface Direction {
+  readonly from: MintSymbol;
+  readonly to: MintSymbol;
+  /** The side that is SOL of the wallet itself: a wrapped SOL account is made and closed for it. */
+  readonly native?: 'from' | 'to';
+  /** Base units of wrapped SOL that the wallet holds before. */
+  readonly wrapped?: bigint;
+  readonly amounts: Amounts;
+}
+
+const dollars = { input: 2_000_000n, mostInput: 2_010_000n, output: 2_000_000n, leastOutput: 1_990_000n };
+const fromSol = { input: 20_000_000n, mostInput: 20_100_000n, output: 3_000_000n, leastOutput: 2_985_000n };
+const toSol = { input: 3_000_000n, mostInput: 3_015_000n, output: 20_000_000n, leastOutput: 19_900_000n };
+const fromBonk = { input: 3_500_000_000n, mostInput: 3_517_500_000n, output: 700_000n, leastOutput: 696_500n };
+
+/** Both kinds of account on both sides: there before, made for the swap, made and closed by it, of either token program. */
+export const directions = {
+  'USDC to USDT': { from: 'USDC', to: 'USDT', amounts: dollars },
+  'BONK to USDC': { from: 'BONK', to: 'USDC', amounts: fromBonk },
+  'SOL to USDC': { from: 'SOL', to: 'USDC', native: 'from', amounts: fromSol },
+  'wrapped SOL to USDC': { from: 'SOL', to: 'USDC', wrapped: 30_000_000n, amounts: fromSol },
+  'USDC to SOL': { from: 'USDC', to: 'SOL', native: 'to', amounts: toSol },
+  'USDC to wrapped SOL': { from: 'USDC', to: 'SOL', amounts: toSol },
+  'USDC to PYUSD': { from: 'USDC', to: 'PYUSD', amounts: dollars },
+} as const satisfies Record<string, Direction>;
+export type DirectionName = keyof typeof directions;
+export const directionNames = Object.keys(directions) as DirectionName[]; // The keys of an object literal.
+
+/** Vaults of these shared accounts belong to the pool. */
+const SHARED_ID = 8;
+/** One step over the whole amount. */
+const routePlan = new Uint8Array([1, 0, 0, 0, 0, 0x10, 0x27, 0, 1]);
+type Build = (swap: VenueSwap, amounts: Amounts) => VenueInstruction;
+
+/** Every form that the venue executes. */
+export const forms = {
+  route_v2: (swap, { input, output }) => routeV2({ ...swap, inAmount: input, quotedOutAmount: output }),
+  exact_out_route_v2: (swap, { input, output }) => exactOutRouteV2({ ...swap, outAmount: output, quotedInAmount: input }),
+  shared_accounts_route_v2: (swap, { input, output }) =>
+    sharedAccountsRouteV2({ ...swap, id: SHARED_ID, inAmount: input, quotedOutAmount: output }),
+  shared_accounts_exact_out_route_v2: (swap, { input, output }) =>
+    sharedAccountsExactOutRouteV2({ ...swap, id: SHARED_ID, outAmount: output, quotedInAmount: input }),
+} as const satisfies Record<string, Build>;
+export type FormName = keyof typeof forms;
+export const formNames = Object.keys(forms) as FormName[]; // The keys of an object literal.
+export const isExactOut = (form: FormName): boolean => form.includes('exact_out');
+
+const TABLES = address('AddressLookupTab1e1111111111111111111111111');
+const derived = async (program: Address, seed: string) => (await getProgramDerivedAddress({ programAddress: program, seeds: [seed] }))[0];
+
+/** The wallet, and every token account that it holds, as they lie on the chain. */
+export type Holdings = ReadonlyMap<string, ChainAccount | undefined>;
+
+/** A wallet that swaps by the client's own path, on an instruction that any service could have sent. */
+export interface Trader {
+  readonly address: Address;
+  /** Its associated token accounts, whether or not they exist. */
+  readonly at: Readonly<Record<MintSymbol, Address>>;
+  /** A second USDC account of its own, which no swap may touch. */
+  readonly stash: Address;
+  /** What it was asked to sign. */
+  readonly signed: readonly SigningIntent[];
+  holdings(): Holdings;
+  /** Signs the swap by `signSwap`; `extra` are accounts that the instruction names besides those of the swap. */
+  sign(form: FormName, direction: Direction, extra?: readonly (Address | AccountMeta)[]): Promise<SignedSwap>;
+}
+
+const funds = { SOL: '0.5', USDC: '20', USDT: '1', BONK: '100000' } as const;
+
+/** Makes a wallet with SOL, USDC, USDT and BONK, and no account for PYUSD. */
+export async function traderOn(sandbox: Sandbox, rpc: Rpc, wrapped = 0n): Promise<Trader> {
+  const { chain, mints } = sandbox;
+  const wallet = await sandbox.createWallet(funds);
+  const own = address(wallet.address);
+  if (wrapped > 0n) await chain.fundToken(own, mints.SOL, wrapped);
+  const { signer, signed } = recordingSigner(wallet.address, wallet.secretKey);
+  const at = await accountsOf(wallet.address, mints);
+  const usdc = chain.account(at.USDC);
+  // Any address will do for an account that is written past all rules.
+  const stash = await derived(VENUE, wallet.address.slice(0, 32));
+  if (usdc !== undefined) chain.setAccount(stash, usdc);
+  const deps = {
+    ...{ rpc, signer, runtime: systemRuntime, network: SOLANA_MAINNET, limits: defaultSwapLimits },
+    blockhashes: createBlockhashSource(rpc, systemRuntime, 2_000),
+  };
+  const vaults = await accountsOf(POOL_AUTHORITY, mints);
+  const config = await derived(VENUE, 'config');
+  const lookupTables = await Promise.all(['common', 'pools'].map((name) => derived(TABLES, name)));
+
+  return {
+    ...{ address: own, at, stash, signed },
+    holdings: () => new Map([own, stash, ...Object.values(at)].map((one) => [one, chain.account(one)])),
+    async sign(form, { from, to, native, amounts }, extra = []) {
+      const instruction = forms[form](
+        {
+          ...{ user: own, source: at[from], destination: at[to], vaultIn: vaults[from], vaultOut: vaults[to], config, extra, routePlan },
+          ...{ sourceMint: mints[from].address, destinationMint: mints[to].address },
+          ...{ sourceProgram: mints[from].tokenProgram, destinationProgram: mints[to].tokenProgram },
+        },
+        amounts,
+      );
+      const bounds = { inputMint: mints[from].address, outputMint: mints[to].address, slippageBps: 50, ...boundsOf(form, amounts) };
+      const build = () => Promise.resolve({ instruction: fromKit(instruction), lookupTables });
+      return signSwap(deps, { bounds, build, keepWrapped: native !== 'to' });
+    },
+  };
+}
+
+async function accountsOf(owner: string, mints: Sandbox['mints']): Promise<Readonly<Record<MintSymbol, Address>>> {
+  const entries = Object.entries(mints).map(async ([symbol, mint]) => [symbol, address(await tokenAccount(owner, mint))] as const);
+  return Object.fromEntries(await Promise.all(entries)) as Record<MintSymbol, Address>; // One entry a mint.
+}
+
+/** The most that may leave and the least that must come. */
+export function boundsOf(form: FormName, { input, mostInput, output, leastOutput }: Amounts): { maxIn: bigint; minOut: bigint } {
+  return isExactOut(form) ? { maxIn: mostInput, minOut: output } : { maxIn: input, minOut: leastOutput };
+}
