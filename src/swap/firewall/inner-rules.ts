@@ -32,7 +32,7 @@ const CREATES: ReadonlySet<string> = new Set(['createAccount', 'createAccountWit
 export const innerRules: readonly Rule<InnerSubject>[] = [
   {
     id: 'inner_shown',
-    refuses: 'the RPC node does not show what it calls inside',
+    refuses: 'the RPC node does not show what it calls inside: set an rpcUrl whose simulations do',
     why: 'Tokens move only by calls to a token program, so a swap without any was simulated without what could be wrong with it.',
     passes: (subject) => called(subject).length > 0,
   },
