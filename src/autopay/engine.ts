@@ -8,7 +8,7 @@ import { pinnedMints } from '../network.js';
 import type { Plan } from '../policy/plan.js';
 import { fits, type Receipt, type ReceiptFilter } from '../receipt.js';
 import type { Call } from '../request.js';
-import { checkFields } from '../swap/check-quote.js';
+import { checkFields, showable } from '../swap/check-quote.js';
 import type { SwapQuote, SwapRequest } from '../swap/types.js';
 import type { TokenBalance } from '../transport.js';
 import { isParsed, parsePaymentRequired } from '../x402/parse.js';
@@ -86,7 +86,7 @@ export function createEngine(config: Config, events: Events, compose: ComposeTra
     async quote(request, signal) {
       const quote = await core.transport.quote(parseSwapRequest(request, config), { signal });
       checkFields(quote);
-      return quote;
+      return showable(quote);
     },
     balance: async (mint, signal) => {
       const mints =

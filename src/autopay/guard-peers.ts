@@ -1,10 +1,10 @@
 import { startDeadline } from '../deadline.js';
-import { TransportError } from '../errors.js';
+import { isExactChangeError, TransportError } from '../errors.js';
 import type { Locks } from '../journal/locks.js';
 import { bounded } from '../solana/bounded.js';
 import type { Transport, TransportOptions } from '../transport.js';
 
-/** A transport of the caller's, each of whose calls has a deadline and hears of it. */
+/** A transport of the caller's: each of its calls has a deadline and hears of it, and fails with an error of ours or one that it can know of. */
 export function guardTransport(transport: Transport, timeoutMs: number): Transport {
   const within =
     <R, T>(step: string, call: (request: R, options: TransportOptions) => Promise<T>) =>
@@ -13,7 +13,13 @@ export function guardTransport(transport: Transport, timeoutMs: number): Transpo
         timeoutMs,
         () => late(`transport.${step}`, timeoutMs),
         [options.signal],
-        (signal) => call(request, { ...options, signal }),
+        async (signal) => {
+          try {
+            return await call(request, { ...options, signal });
+          } catch (error) {
+            throw believable(error) ? error : failed(step, error);
+          }
+        },
       );
   return {
     quote: within('quote', (request, options) => transport.quote(request, options)),
@@ -25,6 +31,23 @@ export function guardTransport(transport: Transport, timeoutMs: number): Transpo
       ? {}
       : { swapInstruction: within('swapInstruction', transport.swapInstruction.bind(transport)) }),
   };
+}
+
+// Only the client signs and sends, so only it can know of these.
+const OURS: readonly string[] = ['swap_failed', 'swap_expired', 'swap_uncertain', 'signing_failed', 'self_check_failed'];
+
+/** Whatever a transport claims to have become of the money would be taken for true. */
+function believable(error: unknown): boolean {
+  if (!isExactChangeError(error) || error.name === 'SettlementError' || OURS.includes(error.code)) return false;
+  return error.funds === 'untouched' && error.moved.length === 0;
+}
+
+function failed(step: string, cause: unknown): TransportError {
+  const reason = `${step} failed with an error that is not a transport's`;
+  return new TransportError('invalid_response', `The transport cannot be used: its ${reason}. Try again, or use another.`, {
+    details: { service: 'transport', reason },
+    cause,
+  });
 }
 
 // A signer who is a person, a swap that lands late, and others before us.

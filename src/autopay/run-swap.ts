@@ -1,7 +1,7 @@
 import { base64 } from '@scure/base';
 import type { ResolvedRequest } from '../config.js';
 import { throwIfAborted, untilAborted } from '../deadline.js';
-import { isExactChangeError, QuoteError, TransactionError, type ExactChangeError } from '../errors.js';
+import { isExactChangeError, TransactionError, type ExactChangeError } from '../errors.js';
 import type { Emit } from '../events.js';
 import type { SignedSwap as SwapRecord } from '../journal/types.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../network.js';
@@ -9,10 +9,12 @@ import type { Receipt } from '../receipt.js';
 import { associatedTokenAddress } from '../solana/accounts.js';
 import { landTransaction } from '../solana/confirm.js';
 import type { Address } from '../solana/types.js';
-import { priorityFeeLimit } from '../swap/budget.js';
 import { maxAccountsLadder } from '../swap/compose.js';
+import { swapLimits } from '../swap/finish.js';
 import { extractSwap } from '../swap/firewall/extract.js';
+import { isJson } from '../swap/jupiter-answer.js';
 import { boundsOf, signSwap, type SignedSwap, type SwapDeps } from '../swap/prepare.js';
+import { copyBuild } from '../swap/read-build.js';
 import { signWrap } from '../swap/sign-wrap.js';
 import type { SwapBuild, SwapQuote } from '../swap/types.js';
 import { askByName, askForPayment, checkAvailable } from './ask-quote.js';
@@ -248,15 +250,15 @@ async function finished(
 async function buildOf(core: Core, quote: SwapQuote, signal: AbortSignal | undefined): Promise<SwapBuild> {
   const wallet = core.config.signer.address;
   const { transport } = core;
-  if (transport.swapInstruction !== undefined) return transport.swapInstruction({ wallet, quote }, { signal });
-  const { transaction } = await transport.buildSwap({ wallet, quote }, { signal });
-  return extractSwap(core.rpc, transaction, wallet, { signal });
+  if (transport.swapInstruction !== undefined) return copyBuild(await transport.swapInstruction({ wallet, quote }, { signal }));
+  const answer: unknown = await transport.buildSwap({ wallet, quote }, { signal });
+  return extractSwap(core.rpc, isJson(answer) ? answer['transaction'] : undefined, wallet, { signal });
 }
 
 function depsOf(core: Core, signal: AbortSignal | undefined): SwapDeps {
   const { runtime, network, policy } = core.config;
   const signer = patientSigner(core, signal);
-  const limits = { maxPriorityFeeLamports: priorityFeeLimit(policy.maxFeeLamports), maxRentLamports: policy.maxRentLamports };
+  const limits = swapLimits(policy);
   return { rpc: core.rpc, signer, runtime, blockhashes: core.blockhashes, network, limits };
 }
 

@@ -1,4 +1,4 @@
-import { QuoteError } from '../errors.js';
+import { cleanText, QuoteError } from '../errors.js';
 import { parseAmount } from '../amount.js';
 import { isJson, platformFeeOf } from './jupiter-answer.js';
 import { leastOut, mostIn } from './threshold.js';
@@ -30,6 +30,13 @@ export function checkFields(quote: SwapQuote): void {
   if (isJson(given) && FIELDS.every(([name, fits]) => fits(given[name]))) return;
   const reason = 'a field of it is not what a quote has there';
   throw new QuoteError('quote_mismatch', `The quote was refused: ${reason}. Quote again.`, { details: { reason } });
+}
+
+const MAX_ROUTE = 50;
+
+/** A quote, its fields checked, as callers may show it: its route is a service's text. */
+export function showable(quote: SwapQuote): SwapQuote {
+  return { ...quote, route: quote.route.slice(0, MAX_ROUTE).map(cleanText) };
 }
 
 const isName = (value: unknown): boolean => typeof value === 'string' && /^[\x21-\x7e]{1,64}$/.test(value);

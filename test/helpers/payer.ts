@@ -26,15 +26,17 @@ export function secretBytes(secretKey: string): Uint8Array {
 export function recordingSigner(
   address: string,
   secretKey: string,
-): { readonly signer: Signer; readonly signed: readonly SigningIntent[] } {
+): { readonly signer: Signer; readonly signed: readonly SigningIntent[]; readonly messages: readonly Uint8Array[] } {
   const der = Buffer.concat([PKCS8_PREFIX, secretBytes(secretKey).subarray(0, 32)]);
   const key: KeyObject = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
   const signed: SigningIntent[] = [];
+  const messages: Uint8Array[] = [];
   const signMessage = (message: Uint8Array, intent: SigningIntent) => {
     signed.push(intent);
+    messages.push(Uint8Array.from(message));
     return Promise.resolve(Uint8Array.from(sign(null, message, key)));
   };
-  return { signer: { address, signMessage }, signed };
+  return { signer: { address, signMessage }, signed, messages };
 }
 
 /** A fresh wallet, its client, and all that it signed and told. */
@@ -43,6 +45,8 @@ export interface Payer {
   readonly secretKey: string;
   readonly client: Client;
   readonly signed: readonly SigningIntent[];
+  /** The bytes of each, in the same order. */
+  readonly messages: readonly Uint8Array[];
   readonly events: readonly ClientEvent[];
   /** Another client of the same wallet. */
   again(options?: ClientOptions): Client;
@@ -61,7 +65,7 @@ export async function payerOn(
 
 /** As {@link payerOn}, of a wallet that is there already. */
 export function payerOf(sandbox: Sandbox, { address, secretKey }: SandboxWallet, options: ClientOptions = {}): Payer {
-  const { signer, signed } = recordingSigner(address, secretKey);
+  const { signer, signed, messages } = recordingSigner(address, secretKey);
   const events: ClientEvent[] = [];
   const make = (change: ClientOptions): Client => {
     const connections = { rpcUrl: sandbox.rpcUrl, wsUrl: sandbox.wsUrl, jupiterUrl: sandbox.jupiterUrl };
@@ -71,7 +75,7 @@ export function payerOf(sandbox: Sandbox, { address, secretKey }: SandboxWallet,
     open.add(client);
     return client;
   };
-  return { address, secretKey, client: make(options), signed, events, again: (change = options) => make(change) };
+  return { address, secretKey, client: make(options), signed, messages, events, again: (change = options) => make(change) };
 }
 
 /** Ends the background work of every client made so far. */

@@ -73,9 +73,9 @@ export async function landsAndMoves(sandbox: Sandbox, trader: Trader, direction:
 
 const lamportsIn = (account: ChainAccount | undefined): bigint => account?.lamports ?? 0n;
 
-const isThere = (account: ChainAccount | undefined): account is ChainAccount => account !== undefined && account.data.length > 0;
+export const isThere = (account: ChainAccount | undefined): account is ChainAccount => account !== undefined && account.data.length > 0;
 
-const amountIn = (account: ChainAccount | undefined): bigint => (isThere(account) ? view(account).getBigUint64(64, true) : 0n);
+export const amountIn = (account: ChainAccount | undefined): bigint => (isThere(account) ? view(account).getBigUint64(64, true) : 0n);
 
 const view = ({ data }: ChainAccount): DataView => new DataView(data.buffer, data.byteOffset, data.byteLength);
 
@@ -89,7 +89,7 @@ function expectOwn(wallet: Trader['address'], before: ChainAccount | undefined, 
 }
 
 /** All that a token account says apart from balances, and from keys that count for nothing. */
-function controlOf(account: ChainAccount) {
+export function controlOf(account: ChainAccount) {
   const { data } = account;
   const hex = (from: number, to: number) => Buffer.from(data.subarray(from, to)).toString('hex');
   // After a tag of 0 there is whatever key lay there before.
