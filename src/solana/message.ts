@@ -126,8 +126,12 @@ function readMessage(cursor: Cursor): DecodedMessage {
   return message;
 }
 
-/** The fee payer signs and is writable, and no group is larger than the accounts it is counted from. */
-function isSane({ header, staticAccounts }: DecodedMessage): boolean {
+/**
+ * The fee payer signs and is writable, no group is larger than the accounts it is counted from, and each lookup table is there for an
+ * account: what the network asks before it looks any further.
+ */
+function isSane({ header, staticAccounts, lookups }: DecodedMessage): boolean {
   const { numRequiredSignatures, numReadonlySigned, numReadonlyUnsigned } = header;
-  return numRequiredSignatures > numReadonlySigned && numReadonlyUnsigned <= staticAccounts.length - numRequiredSignatures;
+  const fits = numRequiredSignatures > numReadonlySigned && numReadonlyUnsigned <= staticAccounts.length - numRequiredSignatures;
+  return fits && lookups.every(({ writable, readonly }) => writable.length + readonly.length > 0);
 }

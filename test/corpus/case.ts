@@ -15,6 +15,8 @@ export interface SwapCase {
   readonly expected: Expectation;
   /** The swap instruction of the honest transaction that this one was made from. */
   readonly honest: FilledInstruction;
+  /** The lookup tables of that one. */
+  readonly tables: readonly string[];
   /** Accounts that differ from the world's. */
   readonly accounts?: Accounts;
 }
@@ -82,7 +84,7 @@ export function swapCase(name: string, variation: string, { make, accounts }: Va
   const { form, direction, expected, swap } = from;
   const id = `${name}/${variation}/${form}/${direction}`;
   try {
-    const common = { id, family: name, form, direction, expected, honest: swap, transaction: make(from) };
+    const common = { id, family: name, form, direction, expected, honest: swap, tables: Object.keys(from.tables), transaction: make(from) };
     return accounts === undefined ? common : { ...common, accounts: accounts(from) };
   } catch (cause) {
     throw new Error(`The case ${id} cannot be built.`, { cause });

@@ -1,7 +1,8 @@
+import { createHash } from 'node:crypto';
 import type { AccountMeta, Address } from '@solana/kit';
 import { concat, u16, u32, u64 } from './accounts.js';
 import { PROGRAMS, SHARED_ID, WALLET } from './addresses.js';
-import { fromHex, instruction, readonly, signer, writable, type FilledInstruction } from './instructions.js';
+import { instruction, readonly, signer, writable, type FilledInstruction } from './instructions.js';
 
 /** What an account is for in one of Jupiter's swap instructions. */
 export type Place =
@@ -25,7 +26,7 @@ export type Place =
 const WRITABLE: ReadonlySet<Place> = new Set<Place>(['source', 'vaultIn', 'vaultOut', 'destination', 'override', 'fee']);
 
 export interface Form {
-  readonly discriminator: string;
+  readonly discriminator: Uint8Array;
   readonly version: 1 | 2;
   readonly mode: 'ExactIn' | 'ExactOut';
   /** Its data begins with the id of an authority of the program. */
@@ -62,19 +63,24 @@ export type FormName =
   | 'shared_accounts_route'
   | 'shared_accounts_exact_out_route';
 
-const form = (version: 1 | 2, discriminator: string, mode: Form['mode'], places: readonly Place[]): Form => {
-  return { version, discriminator, mode, places, shared: places.includes('authority') };
+/** Anchor's number for an instruction: the first eight bytes of a hash of its name. */
+export function discriminator(name: string): Uint8Array {
+  return new Uint8Array(createHash('sha256').update(`global:${name}`).digest().subarray(0, 8));
+}
+
+const form = (version: 1 | 2, name: FormName, mode: Form['mode'], places: readonly Place[]): Form => {
+  return { version, discriminator: discriminator(name), mode, places, shared: places.includes('authority') };
 };
 
 export const FORMS: Readonly<Record<FormName, Form>> = {
-  route_v2: form(2, 'bb64facc31c4af14', 'ExactIn', V2),
-  exact_out_route_v2: form(2, '9d8ab85215f4f324', 'ExactOut', V2),
-  shared_accounts_route_v2: form(2, 'd19853937cfed8e9', 'ExactIn', V2_SHARED),
-  shared_accounts_exact_out_route_v2: form(2, '3560e5cad8bbfa18', 'ExactOut', V2_SHARED),
-  route: form(1, 'e517cb977ae3ad2a', 'ExactIn', V1),
-  exact_out_route: form(1, 'd033ef977b2bed5c', 'ExactOut', V1_EXACT_OUT),
-  shared_accounts_route: form(1, 'c1209b3341d69c81', 'ExactIn', V1_SHARED),
-  shared_accounts_exact_out_route: form(1, 'b0d169a89a7d453e', 'ExactOut', V1_SHARED),
+  route_v2: form(2, 'route_v2', 'ExactIn', V2),
+  exact_out_route_v2: form(2, 'exact_out_route_v2', 'ExactOut', V2),
+  shared_accounts_route_v2: form(2, 'shared_accounts_route_v2', 'ExactIn', V2_SHARED),
+  shared_accounts_exact_out_route_v2: form(2, 'shared_accounts_exact_out_route_v2', 'ExactOut', V2_SHARED),
+  route: form(1, 'route', 'ExactIn', V1),
+  exact_out_route: form(1, 'exact_out_route', 'ExactOut', V1_EXACT_OUT),
+  shared_accounts_route: form(1, 'shared_accounts_route', 'ExactIn', V1_SHARED),
+  shared_accounts_exact_out_route: form(1, 'shared_accounts_exact_out_route', 'ExactOut', V1_SHARED),
 };
 
 export const FORM_NAMES: readonly FormName[] = [
@@ -107,8 +113,8 @@ function numbersV2({ exact, quoted, slippageBps, platformFeeBps, positiveSlippag
   return concat(u64(exact), u64(quoted), u16(slippageBps), u16(platformFeeBps), u16(positiveSlippageBps));
 }
 
-export function swapData({ discriminator, version, shared }: Form, terms: Terms): Uint8Array {
-  const head = concat(fromHex(discriminator), shared ? [SHARED_ID] : []);
+function swapData({ discriminator, version, shared }: Form, terms: Terms): Uint8Array {
+  const head = concat(discriminator, shared ? [SHARED_ID] : []);
   return version === 1 ? concat(head, terms.plan, numbersV1(terms)) : concat(head, numbersV2(terms), terms.plan);
 }
 

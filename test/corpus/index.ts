@@ -16,7 +16,8 @@ export const hostile: readonly HostileCase[] = [
   ...[...jupiterForm, ...jupiterAccounts, ...jupiterAmounts, ...exposure],
 ];
 
-export type { Accounts, ChainAccount } from './accounts.js';
+export type { ChainAccount } from './accounts.js';
 export type { HostileCase, SwapCase } from './case.js';
+export { hostileInstructions, type HostileInstruction } from './hostile/instructions.js';
 export { legitimate } from './legitimate.js';
 export { SLOT, WORLD } from './world.js';

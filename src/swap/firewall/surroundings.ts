@@ -163,7 +163,9 @@ function computeBudgetOf(instructions: readonly Instruction[]): ComputeTerms | u
       terms = { ...terms, unitPrice: view.getBigUint64(1, true) };
     else return undefined;
   }
-  return (terms.unitLimit ?? 0) > MAX_COMPUTE_UNITS ? undefined : terms;
+  const { unitLimit = MAX_COMPUTE_UNITS } = terms;
+  // Without any unit it can only fail, and the fee is gone.
+  return unitLimit === 0 || unitLimit > MAX_COMPUTE_UNITS ? undefined : terms;
 }
 
 /** Lamports at most; undefined where the compute budget cannot be read. Without a limit the largest counts. */

@@ -86,6 +86,9 @@ const version = (byte: number) =>
     return changed;
   });
 
+/** What has nothing of the honest transaction in it is the same in all forms. */
+const once = { forms: ['route_v2'], directions: ['usdc-usdt'] } as const;
+
 const encodings: readonly Attack[] = [
   { attack: 'header_without_signers', rule: 'transaction_encoding', make: withHeader({ numSignerAccounts: 0 }) },
   { attack: 'header_with_read_only_payer', rule: 'transaction_encoding', make: withHeader({ numReadonlySignerAccounts: 1 }) },
@@ -106,7 +109,7 @@ const encodings: readonly Attack[] = [
   },
   { attack: 'truncated1', rule: 'transaction_encoding', make: spoiling((bytes) => bytes.slice(0, -1)) },
   { attack: 'truncated_in_a_key', rule: 'transaction_encoding', make: spoiling((bytes) => bytes.slice(0, 200)) },
-  { attack: 'signature_alone', rule: 'transaction_encoding', make: spoiling((bytes) => bytes.slice(0, 65)) },
+  { attack: 'signature_alone', rule: 'transaction_encoding', ...once, make: spoiling((bytes) => bytes.slice(0, 65)) },
   { attack: 'length_in_two_bytes', rule: 'transaction_encoding', make: spoiling(longWritten) },
   { attack: 'version_1', rule: 'transaction_encoding', make: version(0x81) },
   { attack: 'version_127', rule: 'transaction_encoding', make: version(0xff) },
@@ -156,9 +159,6 @@ function padded(from: Base): Uint8Array {
   }
   throw new Error('One of three lengths needs two letters of padding.');
 }
-
-/** What has nothing of the honest transaction in it is the same in all forms. */
-const once = { forms: ['route_v2'], directions: ['usdc-usdt'] } as const;
 
 const texts: readonly Attack[] = [
   { attack: 'ws', rule: 'transaction_encoding', make: inBase64((text) => ` ${text}`) },

@@ -1,19 +1,13 @@
-import { createHash } from 'node:crypto';
 import { concat, u32 } from '../accounts.js';
 import { ATTACKER, MINTS, PROGRAMS, WALLET, own, theirs } from '../addresses.js';
 import { draftOf, instructionsOf, withTerms, type Base } from '../bases.js';
 import { transaction } from '../build.js';
 import { adding, family, formsWhere, replacing, saying, type Attack } from '../case.js';
-import { FORMS, RAYDIUM, WHIRLPOOL, numbersV1, routePlan, type FormName } from '../forms.js';
+import { FORMS, RAYDIUM, WHIRLPOOL, discriminator, numbersV1, routePlan, type FormName } from '../forms.js';
 import { fromHex, instruction, readonly, signer, writable, type FilledInstruction } from '../instructions.js';
 
 const V1 = formsWhere(({ version }) => version === 1);
 const V2 = formsWhere(({ version }) => version === 2);
-
-/** Anchor's name for an instruction: the first eight bytes of a hash. */
-function discriminator(name: string): Uint8Array {
-  return new Uint8Array(createHash('sha256').update(`global:${name}`).digest().subarray(0, 8));
-}
 
 const withData = (change: (data: Uint8Array, base: Base) => Uint8Array) =>
   replacing((from) => ({ swap: { ...from.swap, data: change(from.swap.data, from) } }));
@@ -121,7 +115,7 @@ const truncations: readonly Attack[] = [
 /** The data of one form under the name of another, among the accounts of the first. */
 const disguised = (attack: string, rule: string, from: FormName, as: FormName): Attack => ({
   ...{ attack, rule, forms: [from] },
-  make: withData((data) => concat(fromHex(FORMS[as].discriminator), data.slice(8))),
+  make: withData((data) => concat(FORMS[as].discriminator, data.slice(8))),
 });
 
 const confusions: readonly Attack[] = [

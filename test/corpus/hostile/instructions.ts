@@ -1,0 +1,49 @@
+import { AccountRole } from '@solana/kit';
+import { ATTACKER, PROGRAMS, someKey } from '../addresses.js';
+import { base, type Expectation } from '../bases.js';
+import { FORM_NAMES } from '../forms.js';
+import { signer, type FilledInstruction } from '../instructions.js';
+
+/** One swap instruction by itself, as a service returns it where it does not return the whole transaction. */
+export interface HostileInstruction {
+  /** `attack/form`. */
+  readonly id: string;
+  readonly instruction: FilledInstruction;
+  readonly expected: Expectation;
+  readonly rule: string;
+}
+
+interface Attack {
+  readonly attack: string;
+  readonly rule: string;
+  readonly change: (honest: FilledInstruction) => FilledInstruction;
+}
+
+/** In a whole transaction these never come so far: its signers are counted, and its swap is found by its program. */
+const ATTACKS: readonly Attack[] = [
+  { attack: 'jupiter_of_old', rule: 'jupiter_program', change: (honest) => ({ ...honest, programAddress: PROGRAMS.jupiterV4 }) },
+  { attack: 'unknown_program', rule: 'jupiter_program', change: (honest) => ({ ...honest, programAddress: someKey(248) }) },
+  { attack: 'token_program', rule: 'jupiter_program', change: (honest) => ({ ...honest, programAddress: PROGRAMS.token }) },
+  {
+    attack: 'second_signer',
+    rule: 'extra_signer',
+    change: (honest) => ({ ...honest, accounts: [...honest.accounts, signer(ATTACKER)] }),
+  },
+  {
+    attack: 'vault_signs',
+    rule: 'extra_signer',
+    change: (honest) => ({
+      ...honest,
+      accounts: honest.accounts.map((meta, at) =>
+        at === honest.accounts.length - 4 ? { ...meta, role: AccountRole.WRITABLE_SIGNER } : meta,
+      ),
+    }),
+  },
+];
+
+export const hostileInstructions: readonly HostileInstruction[] = ATTACKS.flatMap(({ attack, rule, change }) =>
+  FORM_NAMES.map((form) => {
+    const { swap, expected } = base(form, 'usdc-usdt', false);
+    return { id: `${attack}/${form}`, instruction: change(swap), expected, rule };
+  }),
+);
