@@ -1,0 +1,219 @@
+import { type Address, getCompiledTransactionMessageDecoder, getTransactionDecoder } from '@solana/kit';
+import { isExactChangeError } from 'exact-change';
+import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change/sandbox';
+import { expect } from 'vitest';
+import { POOL_AUTHORITY } from '../../adapters/sandbox/venue/venue.mjs';
+import { SOLANA_MAINNET } from '../../src/network.js';
+import { systemRuntime } from '../../src/runtime.js';
+import { createBlockhashSource } from '../../src/solana/blockhash.js';
+import { connectRpc } from '../../src/solana/connection.js';
+import type { Rpc } from '../../src/solana/rpc.js';
+import { defaultSwapLimits } from '../../src/swap/finish.js';
+import { extractSwap } from '../../src/swap/firewall/extract.js';
+import { inspectTransaction, type SwapTerms } from '../../src/swap/firewall/inspect.js';
+import { signSwap, type SwapDeps } from '../../src/swap/prepare.js';
+import type { SwapBuild } from '../../src/swap/types.js';
+import {
+  accountsOf,
+  type Deal,
+  type Estate,
+  estateOn,
+  landedOn,
+  lossesOf,
+  lyingNow,
+  putBack,
+  signedBy,
+  simulatedBy,
+  watchedOf,
+} from './estate.js';
+
+/** A swap to ask the aggregator for; the amount is of the side that is exact, in base units. */
+export interface Wanted {
+  readonly from: MintSymbol;
+  readonly to: MintSymbol;
+  readonly swapMode: 'ExactIn' | 'ExactOut';
+  readonly amount: bigint;
+  readonly shared: boolean;
+}
+
+/** What each form is asked for with: every kind of account on both sides. */
+export const wanted = {
+  'route_v2, USDC to USDT': { from: 'USDC', to: 'USDT', swapMode: 'ExactIn', amount: 2_000_000n, shared: false },
+  'exact_out_route_v2, SOL to USDC': { from: 'SOL', to: 'USDC', swapMode: 'ExactOut', amount: 2_000_000n, shared: false },
+  'shared_accounts_route_v2, USDC to SOL': { from: 'USDC', to: 'SOL', swapMode: 'ExactIn', amount: 3_000_000n, shared: true },
+  'shared_accounts_exact_out_route_v2, BONK to PYUSD': {
+    ...{ from: 'BONK', to: 'PYUSD', swapMode: 'ExactOut', amount: 700_000n, shared: true },
+  },
+} as const satisfies Record<string, Wanted>;
+export type WantedName = keyof typeof wanted;
+export const wantedNames = Object.keys(wanted) as WantedName[]; // The keys of an object literal.
+
+/** A transaction of the aggregator, and what was agreed. */
+export interface Offer {
+  readonly bytes: Uint8Array;
+  readonly terms: SwapTerms;
+  readonly deal: Deal;
+}
+
+/** `landed` counts those whose signed bytes ran on the chain; the others live on a blockhash that there is not. */
+export interface Tally {
+  refused: number;
+  accepted: number;
+  landed: number;
+}
+
+/** A chain that stands still, a wallet on it, and the two ways in which a foreign swap is judged. */
+export class Trial {
+  readonly tally: Tally = { refused: 0, accepted: 0, landed: 0 };
+  private readonly done = new Map<string, Promise<boolean>>();
+  private readonly sent = new Set<string>();
+
+  private constructor(
+    readonly sandbox: Sandbox,
+    readonly estate: Estate,
+    readonly node: Rpc,
+    private readonly vaults: readonly Address[],
+    /** The one blockhash on which transactions can land. */
+    private readonly blockhash: string,
+  ) {}
+
+  static async open(seed: string): Promise<Trial> {
+    const sandbox = await createSandbox({ seed, confirmationMs: 0, slotMs: 0 });
+    const rpc = connectRpc({ urls: [sandbox.rpcUrl], wsUrl: sandbox.wsUrl, timeoutMs: 10_000 });
+    const vaults = await accountsOf(POOL_AUTHORITY, sandbox.mints);
+    const node = standingStill(rpc);
+    const { blockhash } = await node.latestBlockhash();
+    return new Trial(sandbox, await estateOn(sandbox), node, Object.values(vaults), blockhash);
+  }
+
+  async close(): Promise<void> {
+    this.node.close();
+    await this.sandbox.close();
+  }
+
+  /** Asks the aggregator for a whole transaction, as Jupiter's users do. */
+  async offer({ from, to, swapMode, amount, shared }: Wanted): Promise<Offer> {
+    const { jupiterUrl, mints } = this.sandbox;
+    const { wallet } = this.estate;
+    const [inputMint, outputMint] = [mints[from].address, mints[to].address];
+    const asked = { inputMint, outputMint, amount: amount.toString(), swapMode, slippageBps: '50', instructionVersion: 'V2' };
+    const quote = await fetch(`${jupiterUrl}/swap/v1/quote?${new URLSearchParams(asked)}`);
+    const quoteResponse = (await quote.json()) as { inAmount: string; outAmount: string; otherAmountThreshold: string }; // Decimal strings.
+    const body = { quoteResponse, userPublicKey: wallet, useSharedAccounts: shared, dynamicComputeUnitLimit: true };
+    const headers = { 'content-type': 'application/json' };
+    const swap = await fetch(`${jupiterUrl}/swap/v1/swap`, { method: 'POST', headers, body: JSON.stringify(body) });
+    const { swapTransaction } = (await swap.json()) as { swapTransaction: string }; // Base64.
+    const maxIn = swapMode === 'ExactIn' ? amount : BigInt(quoteResponse.otherAmountThreshold);
+    // 50 basis points less, rounded down: Jupiter's API rounds up, and what its program does is not known to the unit.
+    const minOut = swapMode === 'ExactIn' ? (BigInt(quoteResponse.outAmount) * 9_950n) / 10_000n : amount;
+    const maxPriorityFee = defaultSwapLimits.maxPriorityFeeLamports;
+    return {
+      bytes: Uint8Array.from(Buffer.from(swapTransaction, 'base64')),
+      terms: { wallet, inputMint, outputMint, maxIn, minOut, slippageBps: 50, maxPriorityFee },
+      deal: { from, to, maxIn, minOut, maxFees: 5_000n + maxPriorityFee },
+    };
+  }
+
+  /** Inspects a transaction as it is; one that is accepted is signed, and what it does is held against what was agreed. */
+  async inspect({ terms, deal }: Offer, transaction: unknown): Promise<boolean> {
+    const { broken } = await inspectTransaction(this.node, transaction, terms);
+    if (broken !== undefined) return this.refused();
+    if (!(transaction instanceof Uint8Array)) throw new Error('accepted what is no bytes');
+    return this.accepted(deal, transaction.subarray(65));
+  }
+
+  /** As {@link inspect}, by the client's own path: what is signed is composed from the one instruction. */
+  async extract(offer: Offer, transaction: unknown): Promise<boolean> {
+    const build = await unlessRefused(extractSwap(this.node, transaction, this.estate.wallet, {}));
+    if (build === undefined) return this.refused();
+    // Whatever was around it is gone: most mutations leave the same instruction.
+    const key = JSON.stringify([offer.terms.inputMint, build.lookupTables, build.instruction, [...build.instruction.data]]);
+    const known = this.done.get(key) ?? this.build(offer, build);
+    this.done.set(key, known);
+    return known;
+  }
+
+  /** Hands a build over as a provider does; one that is signed is held against what was agreed. */
+  async build({ terms, deal }: Offer, build: SwapBuild): Promise<boolean> {
+    const deps: SwapDeps = {
+      ...{ rpc: this.node, signer: this.estate.signer, runtime: systemRuntime, network: SOLANA_MAINNET, limits: defaultSwapLimits },
+      blockhashes: createBlockhashSource(this.node, systemRuntime, 60_000),
+    };
+    const signed = await unlessRefused(signSwap(deps, { bounds: terms, build: () => Promise.resolve(build) }));
+    return signed === undefined ? this.refused() : this.accepted(deal, signed.bytes.subarray(65));
+  }
+
+  /** The ways in which a transaction would leave the wallet worse off than agreed, by a simulation of kit's; `error` where it fails. */
+  async harm(deal: Deal, wire: Uint8Array): Promise<{ readonly error: unknown; readonly losses: readonly string[] }> {
+    const watched = watchedOf(this.estate);
+    const before = lyingNow(this.sandbox, watched);
+    const { error, after } = await simulatedBy(this.sandbox, wire, watched);
+    return { error, losses: error === null ? lossesOf(this.estate, deal, before, after) : [] };
+  }
+
+  private refused(): false {
+    this.tally.refused += 1;
+    return false;
+  }
+
+  private async accepted(deal: Deal, message: Uint8Array): Promise<true> {
+    this.tally.accepted += 1;
+    const wire = await signedBy(this.estate, message);
+    expect(await this.harm(deal, wire)).toEqual({ error: null, losses: [] });
+    if (this.lives(wire)) await this.land(deal, wire);
+    return true;
+  }
+
+  private async land(deal: Deal, wire: Uint8Array): Promise<void> {
+    const { sandbox, estate } = this;
+    const before = lyingNow(sandbox, [...watchedOf(estate), ...this.vaults]);
+    try {
+      expect(await landedOn(sandbox, wire)).toBeNull();
+      expect(lossesOf(estate, deal, before, lyingNow(sandbox, watchedOf(estate)))).toEqual([]);
+    } finally {
+      putBack(sandbox, before);
+    }
+    this.tally.landed += 1;
+  }
+
+  /** Whether it can land: its blockhash is one, and it has not landed before. */
+  private lives(wire: Uint8Array): boolean {
+    const { messageBytes } = getTransactionDecoder().decode(wire);
+    const { lifetimeToken } = getCompiledTransactionMessageDecoder().decode(messageBytes);
+    const text = Buffer.from(wire).toString('base64');
+    if (this.sent.has(text) || lifetimeToken !== this.blockhash) return false;
+    this.sent.add(text);
+    return true;
+  }
+}
+
+/** A node whose reads are asked for once: the chain is as it was whenever it is asked. What is simulated runs each time. */
+function standingStill(rpc: Rpc): Rpc {
+  return {
+    ...rpc,
+    accounts: once((addresses: Parameters<Rpc['accounts']>[0]) => rpc.accounts(addresses)),
+    rent: once((bytes: number) => rpc.rent(bytes)),
+    priorityFees: once((accounts: Parameters<Rpc['priorityFees']>[0]) => rpc.priorityFees(accounts)),
+    latestBlockhash: once(() => rpc.latestBlockhash()),
+  };
+}
+
+function once<A, T>(ask: (asked: A) => Promise<T>): (asked: A) => Promise<T> {
+  const answers = new Map<string, Promise<T>>();
+  return (asked) => {
+    const key = JSON.stringify(asked) ?? '';
+    const answer = answers.get(key) ?? ask(asked);
+    answers.set(key, answer);
+    return answer;
+  };
+}
+
+/** Undefined where it was refused for what it is. A node that could not be asked about it is no refusal. */
+async function unlessRefused<T>(judged: Promise<T>): Promise<T | undefined> {
+  try {
+    return await judged;
+  } catch (error) {
+    if (!isExactChangeError(error) || error.name === 'TransportError' || error.funds !== 'untouched') throw error;
+    return undefined;
+  }
+}

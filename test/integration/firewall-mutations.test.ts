@@ -1,0 +1,110 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Offer, Trial, type WantedName, wanted, wantedNames } from '../helpers/trial.js';
+
+let trial: Trial;
+const offers = new Map<WantedName, Offer>();
+
+beforeAll(async () => {
+  trial = await Trial.open('firewall-mutations');
+  for (const name of wantedNames) offers.set(name, await trial.offer(wanted[name]));
+});
+
+afterAll(() => trial.close());
+
+const SEED = 20_261_121;
+/** The lowest bit, the highest, and all of a byte. */
+const MASKS = [0x01, 0x80, 0xff];
+
+/**
+ * Judges a transaction in both ways. Each either refuses it, without an error of another kind, or accepts it: then the trial signs it, runs it,
+ * and holds what it did against what was agreed.
+ */
+async function judge(offer: Offer, transaction: unknown): Promise<void> {
+  await trial.inspect(offer, transaction);
+  await trial.extract(offer, transaction);
+}
+
+const spliced = (bytes: Uint8Array, at: number, drop: number, insert: readonly number[]): Uint8Array =>
+  Uint8Array.from([...bytes.subarray(0, at), ...insert, ...bytes.subarray(at + drop)]);
+
+describe.each(wantedNames)('the transaction of %s', (name) => {
+  it('is accepted as it is, and by the client', async () => {
+    const offer = offers.get(name)!;
+    expect(await trial.inspect(offer, offer.bytes)).toBe(true);
+    expect(await trial.extract(offer, offer.bytes)).toBe(true);
+  });
+
+  it('is refused or takes no more than agreed with any byte changed', async () => {
+    const offer = offers.get(name)!;
+    const before = { ...trial.tally };
+    for (let at = 0; at < offer.bytes.length; at += 1) {
+      for (const mask of MASKS) await judge(offer, spliced(offer.bytes, at, 1, [offer.bytes[at]! ^ mask]));
+    }
+    // Some bytes are a matter of taste, such as the blockhash and the compute budget; most are not.
+    const { refused, accepted, landed } = trial.tally;
+    expect(accepted - before.accepted).toBeGreaterThan(96);
+    expect(landed - before.landed).toBeGreaterThan(10);
+    expect(refused - before.refused).toBeGreaterThan(4 * (accepted - before.accepted));
+  }, 120_000);
+
+  it('is refused or takes no more than agreed where it is cut off, or a byte is missing or too many', async () => {
+    const offer = offers.get(name)!;
+    for (let at = 0; at < offer.bytes.length; at += 1) {
+      await judge(offer, offer.bytes.subarray(0, at));
+      await judge(offer, spliced(offer.bytes, at, 1, []));
+      for (const byte of [0, 1, 0x80, 0xff]) await judge(offer, spliced(offer.bytes, at, 0, [byte]));
+    }
+  }, 60_000);
+});
+
+describe('a transaction that is not what it should be', () => {
+  const places = fc.nat({ max: 1_232 });
+
+  it('is refused or takes no more than agreed where parts of several are put together', () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...wantedNames),
+        fc.constantFrom(...wantedNames),
+        fc.array(fc.tuple(places, places, fc.nat({ max: 80 })), { minLength: 1, maxLength: 4 }),
+        fc.uint8Array({ maxLength: 8 }),
+        async (name, otherName, moves, noise) => {
+          const [offer, other] = [offers.get(name)!, offers.get(otherName)!];
+          const bytes = moves.reduce((now, [to, from, length]) => {
+            const part = [...other.bytes.subarray(from % other.bytes.length, (from % other.bytes.length) + length), ...noise];
+            return spliced(now, to % now.length, part.length, part);
+          }, offer.bytes);
+          await judge(offer, bytes);
+        },
+      ),
+      { seed: SEED, numRuns: 500 },
+    ));
+
+  it('is refused where it is any bytes or any text', () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.oneof(
+          fc.uint8Array({ maxLength: 1_400 }),
+          fc.uint8Array({ maxLength: 1_400 }).map((bytes) => Buffer.from(bytes).toString('base64')),
+          fc.string({ unit: 'binary', maxLength: 2_000 }),
+          fc.base64String({ maxLength: 2_000 }),
+        ),
+        fc.constantFrom(...wantedNames),
+        async (transaction, name) => {
+          expect(await trial.inspect(offers.get(name)!, transaction)).toBe(false);
+          expect(await trial.extract(offers.get(name)!, transaction)).toBe(false);
+        },
+      ),
+      { seed: SEED, numRuns: 2_000 },
+    ));
+
+  it('is refused where it is no transaction at all', () =>
+    fc.assert(
+      fc.asyncProperty(fc.anything({ withTypedArray: true, withBigInt: true, withNullPrototype: true }), async (transaction) => {
+        const offer = offers.get('route_v2, USDC to USDT')!;
+        expect(await trial.inspect(offer, transaction)).toBe(false);
+        expect(await trial.extract(offer, transaction)).toBe(false);
+      }),
+      { seed: SEED, numRuns: 500 },
+    ));
+});
