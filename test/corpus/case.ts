@@ -10,8 +10,8 @@ export interface SwapCase {
   readonly family: string;
   readonly form: FormName;
   readonly direction: DirectionName;
-  /** What the service returned: wire bytes, or what stands for their base64. */
-  readonly transaction: Uint8Array | string;
+  /** What the service returned: wire bytes, what stands for their base64, or something else altogether. */
+  readonly transaction: unknown;
   readonly expected: Expectation;
   /** The swap instruction of the honest transaction that this one was made from. */
   readonly honest: FilledInstruction;
@@ -33,7 +33,7 @@ export interface HostileCase extends SwapCase {
 
 /** One way to change honest transactions. */
 interface Variation {
-  readonly make: (base: Base) => Uint8Array | string;
+  readonly make: (base: Base) => unknown;
   /** Of the chain, where they differ from the world's. */
   readonly accounts?: (base: Base) => Accounts;
   readonly forms?: readonly FormName[];

@@ -18,6 +18,6 @@ export const hostile: readonly HostileCase[] = [
 
 export type { ChainAccount } from './accounts.js';
 export type { HostileCase, SwapCase } from './case.js';
-export { hostileInstructions, type HostileInstruction } from './hostile/instructions.js';
+export { hostileInstructions } from './hostile/instructions.js';
 export { legitimate } from './legitimate.js';
 export { SLOT, WORLD } from './world.js';

@@ -190,9 +190,29 @@ const texts: readonly Attack[] = [
   { attack: 'nul_bytes', rule: 'transaction_encoding', make: spoiling((bytes) => new Uint8Array(bytes.length)) },
   { attack: 'empty', rule: 'transaction_encoding', ...once, make: () => '' },
   { attack: 'empty_bytes', rule: 'transaction_encoding', ...once, make: () => new Uint8Array() },
-  { attack: 'obj', rule: 'transaction_encoding', ...once, make: () => '[object Object]' },
   { attack: 'json', rule: 'transaction_encoding', make: inBase64((text) => JSON.stringify({ swapTransaction: text })) },
   { attack: 'huge', rule: 'transaction_encoding', ...once, make: () => 'A'.repeat(2_000_000) },
 ];
 
-export const envelope = family('envelope', 'refused', [...parties, ...lengths, ...encodings, ...texts]);
+const honest = (from: Base) => wire(compile(draftOf(from)));
+
+/** Answers of a service are JSON: they can be anything that JSON can be, and near it. */
+const values: readonly Attack[] = [
+  ...([[null], [undefined], [7], [true], [{}], [[]]] as const).map(([value]): Attack => ({
+    ...{ attack: `obj_${Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value}`, rule: 'transaction_encoding', ...once },
+    make: () => value,
+  })),
+  { attack: 'obj_text', rule: 'transaction_encoding', ...once, make: () => '[object Object]' },
+  { attack: 'obj_around_the_text', rule: 'transaction_encoding', make: (from) => ({ swapTransaction: base64(honest(from)) }) },
+  { attack: 'obj_of_a_buffer', rule: 'transaction_encoding', make: (from) => Buffer.from(honest(from)).toJSON() },
+  { attack: 'obj_array_of_bytes', rule: 'transaction_encoding', make: (from) => [...honest(from)] },
+  { attack: 'obj_array_of_the_text', rule: 'transaction_encoding', make: (from) => [base64(honest(from))] },
+  {
+    attack: 'obj_that_reads_as_the_text',
+    rule: 'transaction_encoding',
+    ...once,
+    make: (from) => ({ toString: () => base64(honest(from)), length: 1 }),
+  },
+];
+
+export const envelope = family('envelope', 'refused', [...parties, ...lengths, ...encodings, ...texts, ...values]);
