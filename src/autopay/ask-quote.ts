@@ -65,9 +65,11 @@ export function checkAvailable({ inputMint, maxInAmount }: SwapQuote, available:
 
 /** Asks the transport, and believes nothing: the quote must answer the request and keep within the policy. */
 async function askQuote(core: Core, request: ResolvedRequest, signal: AbortSignal | undefined): Promise<SwapQuote> {
-  const quote = await core.transport.quote(request, { signal });
+  // A copy: what is checked must be what is swapped.
+  const quote = { ...(await core.transport.quote(request, { signal })) };
   checkAnswer(core, quote, request);
-  return quote;
+  // A quote from a clock that is ahead would never be too old.
+  return { ...quote, quotedAt: Math.min(quote.quotedAt, core.config.runtime.now()) };
 }
 
 function checkAnswer(core: Core, quote: SwapQuote, request: ResolvedRequest): void {

@@ -18,6 +18,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { concat, keyBytes, nonceAccount, stakeAccount, table, u16, u32, u64, type Table } from '../corpus/accounts.js';
 import { ATTACKER, MINTS, PROGRAMS, someKey, SYSVARS, theirs } from '../corpus/addresses.js';
 import { base64, type Message } from '../corpus/build.js';
+import { FORMS, RAYDIUM, routePlan, swapInstruction, type Terms } from '../corpus/forms.js';
 import {
   computeBudget,
   createAccount,
@@ -292,6 +293,17 @@ describe('a service that lies in its quote', () => {
     ['transaction'],
   );
 
+  it('cannot say something else once it was checked', async () => {
+    const said: { quote?: Record<string, unknown> } = {};
+    const all = 400_000_000_000n;
+    const one = await buyer('instruction', {
+      quote: (quote) => (said.quote = { ...quote }),
+      ...inInstruction((swap) => written(swap, NUMBER.quotedIn, u64(all))),
+    });
+    one.payer.client.on('swap.quoted', () => Object.assign(said.quote ?? {}, { inAmount: `${all}`, maxInAmount: `${(all * 201n) / 200n}` }));
+    await expectOutcome(one, rule('swap_max_in'));
+  });
+
   it('shows nobody what it calls its venues as it stands', async () => {
     const { payer } = await buyer(
       'transaction',
@@ -420,6 +432,59 @@ describe('a service that lies in the swap instruction', () => {
       lie((swap) => alsoNaming(swap, writable(ATTACKER), writable(theirUsdc), writable(theirBonk))),
     ],
   ]);
+
+  describe('where the service speaks the older form', () => {
+    /** The same swap in V1's layout, whose numbers come after the route. */
+    const older = (
+      { accounts, data }: FilledInstruction,
+      { wallet }: Victim,
+      change: Partial<Terms> = {},
+      places: Partial<Terms['accounts']> = {},
+    ) => {
+      const none = PROGRAMS.jupiter;
+      const at = (index: number): Address => accounts[index]?.address ?? none;
+      const named = {
+        ...{ user: wallet, source: at(ACCOUNT.source), destination: at(ACCOUNT.destination) },
+        ...{ sourceMint: at(ACCOUNT.sourceMint), destinationMint: at(ACCOUNT.destinationMint) },
+        ...{ sourceProgram: PROGRAMS.token, destinationProgram: PROGRAMS.token, tokenProgram: PROGRAMS.token, token2022: none },
+        ...{ override: none, fee: none, event: at(TAIL.eventAuthority), self: none },
+        ...{ authority: none, vaultIn: none, vaultOut: none },
+      };
+      const terms: Terms = {
+        accounts: { ...named, ...places },
+        exact: u64At(data, NUMBER.out),
+        quoted: u64At(data, NUMBER.quotedIn),
+        ...{ slippageBps: 50, platformFeeBps: 0, positiveSlippageBps: 0, plan: routePlan(1, [RAYDIUM]) },
+        venues: accounts.slice(TAIL.self + 1),
+        ...change,
+      };
+      return withAccount(swapInstruction(FORMS.exact_out_route, terms), 1, signer(wallet));
+    };
+    /** More than was agreed, and honest numbers behind it, where a reader who starts from the end would look. */
+    const doubled = (swap: FilledInstruction, victim: Victim) => {
+      const greedy = older(swap, victim, { quoted: 400_000_000n });
+      return { ...greedy, data: concat(greedy.data, older(swap, victim).data.slice(-19)) };
+    };
+
+    tell([
+      // The venue knows the newer forms alone, so that this one fails there, which is seen before it is signed.
+      ['and tells the truth', 'simulation_failed', lie((swap, victim) => older(swap, victim))],
+      ['and names an account for its fee', rule('fee_account'), lie((swap, victim) => older(swap, victim, {}, { fee: theirUsdc }))],
+      ['and takes a fee', rule('platform_fee'), lie((swap, victim) => older(swap, victim, { platformFeeBps: 50 }))],
+      [
+        'and diverts the output',
+        rule('swap_destination_override'),
+        lie((swap, victim) => older(swap, victim, {}, { override: theirUsdc })),
+      ],
+      ['and takes more', rule('swap_max_in'), lie((swap, victim) => older(swap, victim, { quoted: 400_000_000n }))],
+      ['and takes more, with honest numbers behind', rule('jupiter_plan'), lie(doubled)],
+      [
+        'and goes by a venue that nobody knows',
+        rule('jupiter_plan'),
+        lie((swap, victim) => older(swap, victim, { plan: routePlan(1, [{ swap: [255] }]) })),
+      ],
+    ]);
+  });
 
   describe('where only the transaction says who signs', () => {
     const cosigned = lie((swap) => alsoNaming(swap, signer(ATTACKER)));

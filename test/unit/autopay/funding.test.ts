@@ -68,6 +68,13 @@ describe('funding', () => {
     expect(asked.map(({ amount }) => amount)).toEqual(['50000']);
   });
 
+  it('takes no quote for younger than it is', async () => {
+    const core = coreWith(par, []);
+    const quote: Core['transport']['quote'] = async (...asked) => ({ ...(await core.prices.quote(...asked)), quotedAt: 10 ** 15 });
+    const funding = await findFunding({ ...core, transport: { ...core.transport, quote } }, JUNK, FACTS, 10n, undefined);
+    expect(funding).toMatchObject({ quote: { quotedAt: 0 } });
+  });
+
   it('buys only what is missing where no account could hold the little more', async () => {
     const asked: ResolvedRequest[] = [];
     const none = (amount: bigint) => (amount > 10n ** 18n ? 1n : 0n);
