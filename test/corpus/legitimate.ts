@@ -1,6 +1,6 @@
 import { account, concat, tokenAccount, u64, type Accounts } from './accounts.js';
 import { MINTS, PROGRAMS, SYSVARS, WALLET, own } from './addresses.js';
-import { DIRECTION_NAMES, base, createOwn, draftOf, instructionsOf, withTerms, type Base, type Expectation } from './bases.js';
+import { DIRECTION_NAMES, base, createOwn, draftOf, instructionsOf, type Base, type Expectation } from './bases.js';
 import { base64, transaction } from './build.js';
 import {
   adding,
@@ -139,7 +139,7 @@ const swaps: readonly Shape[] = [
     make: naming(({ expected }) => ({ override: own(expected.outputMint) })),
   },
   {
-    shape: 'wallet_read_by_the_venue',
+    shape: 'another_own_account_read_only',
     make: saying(({ venues }) => ({ venues: [...venues, readonly(own(MINTS.bonk)), readonly(WALLET)] })),
   },
   {
@@ -188,7 +188,7 @@ const whole: readonly Shape[] = [
     make: (from) => {
       const { inputMint, inputProgram, outputMint, outputProgram, minOut } = from.expected;
       const guard = [...guarding(inputMint, inputProgram, 1n), ...guarding(outputMint, outputProgram, minOut)];
-      return adding('after', () => [...guard, transferSol(WALLET, WALLET, 1_900_000_000n)])(withTerms(from, () => ({})));
+      return adding('after', () => [...guard, transferSol(WALLET, WALLET, 1_900_000_000n)])(from);
     },
   },
 ];
