@@ -140,8 +140,8 @@ export function parseLocalOptions(options: LocalOptions, runtime: Runtime = syst
   return parseSettings(options, runtime);
 }
 
-/** A misspelt option, a cap above all, would silently be none. */
-function refuseUnknown(options: unknown, names: readonly string[]): void {
+/** A misspelt option, a cap above all, would silently be none. Throws `ConfigError` (`invalid_option`). */
+export function refuseUnknown(options: unknown, names: readonly string[]): void {
   if (!isRecord(options)) throw refuse('options', 'must be an object.');
   const unknown = Object.keys(options).find((name) => !names.includes(name));
   if (unknown !== undefined) throw refuse(unknown, 'is not known. Check its spelling.');

@@ -1,7 +1,6 @@
 import { toAmount } from './amount.js';
-import { type LocalOptions, parseLocalOptions, parseMint } from './config.js';
-import { refuse } from './policy/read.js';
-import { isAddress } from './solana/address.js';
+import { type LocalOptions, type LocalSettings, parseLocalOptions, parseMint, refuseUnknown } from './config.js';
+import { readAddress, readUnits, refuse } from './policy/read.js';
 import type { SwapVerdict } from './swap/firewall/verdict.js';
 
 /** What a foreign swap transaction is expected to do, and the node that knows. */
@@ -37,18 +36,29 @@ export interface InspectOptions extends Pick<LocalOptions, 'rpcUrl' | 'wsUrl' | 
  * if (!verdict.accepted) throw new Error(verdict.broken?.refuses);
  */
 export async function inspectSwap(transaction: string | Uint8Array, options: InspectOptions): Promise<SwapVerdict> {
+  refuseUnknown(options, NAMES);
   const { wallet, inputMint, outputMint, maxInAmount, minOutAmount, slippageBps = 10_000, maxFeeLamports, signal, ...node } = options;
-  const settings = parseLocalOptions({ ...node, ...(maxFeeLamports === undefined ? {} : { policy: { maxFeeLamports } }) });
-  if (!isAddress(wallet)) throw refuse('wallet', 'must be the base58 address of a wallet.');
+  const settings = parseNode(node, maxFeeLamports);
   const [input, output] = [parseMint('inputMint', inputMint, settings.network), parseMint('outputMint', outputMint, settings.network)];
   if (input === output) throw refuse('outputMint', 'must be another token than inputMint.');
   const bounds = {
-    ...{ wallet, inputMint: input, outputMint: output, slippageBps: parseBps(slippageBps) },
+    wallet: readAddress('wallet', wallet, 'the base58 address of a wallet'),
+    ...{ inputMint: input, outputMint: output, slippageBps: parseBps(slippageBps) },
     maxIn: parseUnits('maxInAmount', maxInAmount) + ROUNDING,
     minOut: parseUnits('minOutAmount', minOutAmount) - ROUNDING,
   };
   const { inspectOver } = await import('./inspect-engine.js');
   return inspectOver(settings, transaction, bounds, signal);
+}
+
+const NAMES: readonly (keyof InspectOptions)[] = [
+  ...(['rpcUrl', 'wsUrl', 'connection', 'network', 'fetch', 'timeouts'] as const),
+  ...(['wallet', 'inputMint', 'outputMint', 'maxInAmount', 'minOutAmount', 'slippageBps', 'maxFeeLamports', 'signal'] as const),
+];
+
+function parseNode(node: LocalOptions, maxFeeLamports: InspectOptions['maxFeeLamports']): LocalSettings {
+  if (maxFeeLamports === undefined) return parseLocalOptions(node);
+  return parseLocalOptions({ ...node, policy: { maxFeeLamports: readUnits('maxFeeLamports', maxFeeLamports, 'lamports') } });
 }
 
 const ROUNDING = 1n;

@@ -14,6 +14,7 @@ import { readTransaction } from './envelope.js';
 import { foreignWritable } from './exposure.js';
 import { holds } from './guard.js';
 import { type SwapExpectation, swapSubject } from './instruction-rules.js';
+import type { OwnAccountSubject } from './own-accounts.js';
 import { refusal, type Rule, type RuleText } from './rule.js';
 import type { SwapCall } from './layout.js';
 import { isJupiter } from './shape.js';
@@ -92,7 +93,10 @@ class Inspection implements Findings {
     this.expected = { ...this.terms, inputProgram: input.token.tokenProgram, outputProgram: output.token.tokenProgram };
     const subject = { instructions: this.instructions, swapAt, expected: this.expected, maxPriorityFee: this.terms.maxPriorityFee };
     const touched = closesWrapped(subject) ? [input, output, wrapped] : [input, output];
-    for (const leg of touched) this.checkAccount(leg);
+    this.checkAll(
+      rules.accounts,
+      touched.flatMap((leg) => this.heldBy(leg)),
+    );
     this.check(rules.surroundings, subject);
     const swapping = swapSubject(swap, this.expected);
     this.check(rules.instruction, swapping);
@@ -127,10 +131,9 @@ class Inspection implements Findings {
     if (this.guarded) this.outcomes.set(guardRule.id, 'passed');
   }
 
-  private checkAccount({ account, token }: RawLeg): void {
-    if (account === null || !isThere(account)) return;
-    const held = heldIn(account, token.tokenProgram);
-    this.check(this.rules.accounts, { wallet: this.terms.wallet, mint: token.mint, held });
+  /** What the wallet's account of one side is; nothing where it does not exist yet. */
+  private heldBy({ account, token: { mint, tokenProgram } }: RawLeg): OwnAccountSubject[] {
+    return account === null || !isThere(account) ? [] : [{ wallet: this.terms.wallet, mint, held: heldIn(account, tokenProgram) }];
   }
 
   /** Lamports that creating each of these accounts takes; nothing where it is there. */
@@ -147,8 +150,13 @@ class Inspection implements Findings {
   }
 
   private check<Subject>(rules: readonly Rule<Subject>[], subject: Subject): void {
+    this.checkAll(rules, [subject]);
+  }
+
+  /** Rule by rule, so that one counts as passed only where all subjects pass it. */
+  private checkAll<Subject>(rules: readonly Rule<Subject>[], subjects: readonly Subject[]): void {
     for (const rule of rules) {
-      if (!rule.passes(subject)) this.break(rule);
+      if (!subjects.every((subject) => rule.passes(subject))) this.break(rule);
       this.outcomes.set(rule.id, 'passed');
     }
   }

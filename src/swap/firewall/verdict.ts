@@ -24,7 +24,7 @@ export interface TokenAmount {
 /** What became of one rule. */
 export interface RuleOutcome extends RuleText {
   readonly stage: FirewallStage;
-  /** `unchecked` where an earlier one was broken. */
+  /** `unchecked` where an earlier one was broken; the guard also where there is none. */
   readonly outcome: 'passed' | 'broken' | 'unchecked';
 }
 
@@ -49,7 +49,7 @@ export interface SwapVerdict {
    * simulation: sign {@link recomposed} instead.
    */
   readonly guarded: boolean;
-  /** All rules, in the order in which they are checked. */
+  /** All rules, in the order in which they are checked; where the guard stops the simulation, there is nothing for the rules before it to look at. */
   readonly rules: readonly RuleOutcome[];
   /** The same swap, taken out, composed anew and closed by the guard, unsigned; undefined where the swap itself was refused, or it is guarded already. */
   readonly recomposed: { readonly transaction: string; readonly lastValidBlockHeight: string } | undefined;

@@ -1,0 +1,606 @@
+import { AccountRole, address, type AccountMeta, type Address, getAddressEncoder, type Instruction } from '@solana/kit';
+import { Connection, PublicKey } from '@solana/web3.js';
+import { type ErrorCode, inspectSwap, type InspectOptions, type SwapVerdict } from 'exact-change';
+import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet, type VenueBehaviour } from 'exact-change/sandbox';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { MODE, TARGET } from '../../adapters/sandbox/venue/venue.mjs';
+import { tokenAccount, until } from '../helpers/chain.js';
+import { altered, buildForeign, type ForeignSwap, instruction, possessions, signAndLand, type SwapWish } from '../helpers/foreign-swap.js';
+import { failureOf } from '../helpers/payer.js';
+import { expectUntouched } from '../helpers/untouched.js';
+
+const ATTACKER = address('Attack1111111111111111111111111111111111112');
+const SYSTEM = '11111111111111111111111111111111';
+const TOKEN = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
+const MEMO = 'MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr';
+/** Lamports of rent for 165 bytes. */
+const RENT = 2_039_280n;
+/** For the 187 bytes of an account of PYUSD. */
+const RENT_2022 = 2_192_400n;
+const SIGNATURE = 5_000n;
+/** The aggregator asks for 1,400,000 units at 1,000 micro-lamports. */
+const PRIORITY = 1_400n;
+
+let sandbox: Sandbox;
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ seed: 'inspect', confirmationMs: 0, slotMs: 0 });
+  sandbox.chain.fundSol(ATTACKER, 10_000_000n);
+});
+
+afterEach(() => {
+  sandbox.controls.aggregator.restore();
+  sandbox.controls.node.clearFaults();
+  sandbox.controls.node.intercept = undefined;
+});
+
+afterAll(() => sandbox.close());
+
+const funds = { SOL: '0.5', USDC: '20' } as const;
+const usdcToUsdt: SwapWish = { from: 'USDC', to: 'USDT', amount: 2_000_000n };
+
+/** Asks for exactly what the quote promised, on the sandbox's node. */
+function optionsFor({ address: wallet }: SandboxWallet, { from, to }: SwapWish, { maxIn, minOut }: ForeignSwap): InspectOptions {
+  const { rpcUrl, wsUrl, mints } = sandbox;
+  return { rpcUrl, wsUrl, wallet, inputMint: mints[from].address, outputMint: to, maxInAmount: maxIn, minOutAmount: minOut.toString() };
+}
+
+interface Offered {
+  readonly wallet: SandboxWallet;
+  readonly swap: ForeignSwap;
+  readonly options: InspectOptions;
+}
+
+async function offered(wish: SwapWish = usdcToUsdt, held: Partial<Record<MintSymbol, string>> = funds, wrapped = 0n): Promise<Offered> {
+  const wallet = await sandbox.createWallet(held);
+  if (wrapped > 0n) await sandbox.chain.fundToken(address(wallet.address), sandbox.mints.SOL, wrapped);
+  const swap = await buildForeign(sandbox, wallet.address, wish);
+  return { wallet, swap, options: optionsFor(wallet, wish, swap) };
+}
+
+const outcomesOf = ({ rules }: SwapVerdict) => new Map(rules.map(({ id, outcome }) => [id, outcome]));
+
+function expectAccepted(verdict: SwapVerdict, guarded: boolean): void {
+  expect(verdict).toMatchObject({ accepted: true, broken: undefined, guarded });
+  const others = [...outcomesOf(verdict)].filter(([, outcome]) => outcome !== 'passed');
+  expect(others).toEqual(guarded ? [] : [['guard', 'unchecked']]);
+  expect(JSON.parse(JSON.stringify(verdict))).toEqual(verdict);
+}
+
+/** Broken by this rule: what stands before it has passed, what comes after it was not looked at. */
+function expectRefused(verdict: SwapVerdict, rule: string): void {
+  expect({ accepted: verdict.accepted, broken: verdict.broken?.id, guarded: verdict.guarded || undefined }).toMatchObject({
+    accepted: false,
+    broken: rule,
+  });
+  const at = verdict.rules.findIndex(({ outcome }) => outcome === 'broken');
+  expect(verdict.rules[at]?.id).toBe(rule);
+  // The guard is listed behind the rules of the simulation, which it left nothing to judge.
+  const checked = rule === 'guard' ? verdict.rules.findIndex(({ stage }) => stage === 'simulation') : at;
+  const wrong = verdict.rules.filter(({ outcome }, index) => index !== at && outcome !== (index < checked ? 'passed' : 'unchecked'));
+  expect(wrong).toEqual([]);
+  expect(verdict.summary).toContain(`Do not sign it: ${verdict.broken?.refuses ?? ''} (rule ${rule}).`);
+  expect(JSON.parse(JSON.stringify(verdict))).toEqual(verdict);
+}
+
+interface Shape {
+  readonly name: string;
+  readonly wish: SwapWish;
+  /** Base units of wrapped SOL that the wallet holds before. */
+  readonly wrapped?: bigint;
+  readonly held?: Partial<Record<MintSymbol, string>>;
+  readonly rent: bigint;
+  /** The programs besides Jupiter and the compute budget. */
+  readonly programs: readonly string[];
+  /** What landing it does to each balance, the fees aside. */
+  readonly does: (paid: bigint, got: bigint) => Changes;
+}
+
+type Changes = Partial<Record<MintSymbol | 'lamports', bigint>>;
+
+const fromSol = { from: 'SOL', to: 'USDC', amount: 20_000_000n } as const;
+const intoSol = { from: 'USDC', to: 'SOL', amount: 3_000_000n } as const;
+const exactOut = (wish: SwapWish, amount: bigint): SwapWish => ({ ...wish, amount, exactOut: true });
+const asIs = { wrapAndUnwrapSol: false };
+const wraps = ['System', 'Token'];
+
+/** What each does to the balances is worked out by hand, apart from what the quote says is paid and got. */
+const shapes: readonly Shape[] = [
+  {
+    ...{ name: 'SOL into a new account', wish: fromSol, held: { SOL: '0.5' }, programs: [...wraps, 'Associated Token'] },
+    ...{ rent: RENT, does: (paid, got) => ({ lamports: -paid - RENT, USDC: got }) },
+  },
+  {
+    ...{ name: 'SOL into an account that is there', wish: fromSol, programs: [...wraps, 'Associated Token'] },
+    ...{ rent: 0n, does: (paid, got) => ({ lamports: -paid, USDC: got }) },
+  },
+  {
+    ...{ name: 'SOL for an exact output', wish: exactOut(fromSol, 3_000_000n), programs: [...wraps, 'Associated Token'] },
+    ...{ rent: 0n, does: (paid, got) => ({ lamports: -paid, USDC: got }) },
+  },
+  {
+    ...{ name: 'SOL where wrapped SOL is held, which is unwrapped too', wish: fromSol, wrapped: 30_000_000n, programs: wraps },
+    ...{ rent: 0n },
+    does: (paid, got) => ({ lamports: 30_000_000n - paid + RENT, SOL: -30_000_000n, USDC: got }),
+  },
+  {
+    ...{ name: 'wrapped SOL', wish: { ...fromSol, body: asIs }, wrapped: 30_000_000n, programs: [] },
+    ...{ rent: 0n, does: (paid, got) => ({ SOL: -paid, USDC: got }) },
+  },
+  {
+    ...{ name: 'wrapped SOL for an exact output, into a new account', wish: { ...exactOut(fromSol, 3_000_000n), body: asIs } },
+    ...{ wrapped: 30_000_000n, held: { SOL: '0.5' }, programs: ['Associated Token'] },
+    ...{ rent: RENT, does: (paid, got) => ({ lamports: -RENT, SOL: -paid, USDC: got }) },
+  },
+  {
+    ...{ name: 'USDC into a new account', wish: usdcToUsdt, programs: ['Associated Token'] },
+    ...{ rent: RENT, does: (paid, got) => ({ lamports: -RENT, USDC: -paid, USDT: got }) },
+  },
+  {
+    ...{ name: 'USDC for an exact output', wish: exactOut(usdcToUsdt, 2_000_000n), held: { ...funds, USDT: '1' }, programs: [] },
+    ...{ rent: 0n, does: (paid, got) => ({ USDC: -paid, USDT: got }) },
+  },
+  {
+    ...{ name: 'USDC through shared accounts', wish: { ...usdcToUsdt, body: { useSharedAccounts: true } }, programs: ['Associated Token'] },
+    ...{ rent: RENT, does: (paid, got) => ({ lamports: -RENT, USDC: -paid, USDT: got }) },
+  },
+  {
+    ...{ name: 'USDC with the creation of what is there', wish: { ...usdcToUsdt, body: { skipUserAccountsRpcCalls: true } } },
+    ...{ held: { ...funds, USDT: '1' }, programs: ['Associated Token'] },
+    ...{ rent: 0n, does: (paid, got) => ({ USDC: -paid, USDT: got }) },
+  },
+  {
+    ...{ name: 'USDC into SOL', wish: intoSol, programs: ['Associated Token', 'Token'] },
+    ...{ rent: 0n, does: (paid, got) => ({ lamports: got, USDC: -paid }) },
+  },
+  {
+    ...{ name: 'USDC into SOL for an exact output', wish: exactOut(intoSol, 20_000_000n), programs: ['Associated Token', 'Token'] },
+    ...{ rent: 0n, does: (paid, got) => ({ lamports: got, USDC: -paid }) },
+  },
+  {
+    ...{ name: 'USDC into SOL where wrapped SOL is held, which is unwrapped too', wish: intoSol, wrapped: 7n, programs: ['Token'] },
+    ...{ rent: 0n, does: (paid, got) => ({ lamports: got + 7n + RENT, SOL: -7n, USDC: -paid }) },
+  },
+  {
+    ...{ name: 'USDC into wrapped SOL that stays', wish: { ...intoSol, body: asIs }, programs: ['Associated Token'] },
+    ...{ rent: RENT, does: (paid, got) => ({ lamports: -RENT, SOL: got, USDC: -paid }) },
+  },
+  {
+    ...{ name: 'USDC into wrapped SOL that is held', wish: { ...intoSol, body: asIs }, wrapped: 7n, programs: [] },
+    ...{ rent: 0n, does: (paid, got) => ({ SOL: got, USDC: -paid }) },
+  },
+  {
+    ...{ name: 'USDC into a new account of Token-2022', wish: { ...usdcToUsdt, to: 'PYUSD' }, programs: ['Associated Token'] },
+    ...{ rent: RENT_2022 },
+    does: (paid, got) => ({ lamports: -RENT_2022, USDC: -paid, PYUSD: got }),
+  },
+  {
+    ...{ name: 'USDC for an exact output of Token-2022', wish: exactOut({ ...usdcToUsdt, to: 'PYUSD' }, 2_000_000n) },
+    ...{ held: { ...funds, PYUSD: '1' }, programs: [] },
+    ...{ rent: 0n, does: (paid, got) => ({ USDC: -paid, PYUSD: got }) },
+  },
+];
+
+/** What came of landing it, the fees aside. */
+async function changes(wallet: SandboxWallet, transaction: string, fees: bigint): Promise<Changes> {
+  const before = await possessions(sandbox, wallet.address);
+  const { error, fee } = await signAndLand(sandbox, wallet, transaction);
+  expect({ error, fee }).toEqual({ error: null, fee: fees });
+  const after = await possessions(sandbox, wallet.address);
+  const names = Object.keys(before) as (keyof typeof before)[]; // The keys of its own record.
+  const changed = names.map((name) => [name, after[name] - before[name] + (name === 'lamports' ? fees : 0n)] as const);
+  return Object.fromEntries(changed.filter(([, change]) => change !== 0n));
+}
+
+describe('a swap that is what it says', () => {
+  it.each(shapes.map((shape) => [shape.name, shape] as const))('%s: is accepted, and does what the verdict says', async (_, shape) => {
+    const { wish, held, wrapped, rent, programs } = shape;
+    const { wallet, swap, options } = await offered(wish, held, wrapped);
+    const verdict = await inspectSwap(swap.transaction, options);
+    expectAccepted(verdict, false);
+    expect(verdict.leaves).toEqual({ mint: sandbox.mints[wish.from].address, amount: swap.mostIn.toString() });
+    expect(verdict.arrives).toEqual({ mint: sandbox.mints[wish.to].address, amount: swap.leastOut.toString() });
+    expect(verdict.fees).toEqual({ network: `${SIGNATURE}`, priority: `${PRIORITY}`, rent: `${rent}` });
+    expect(verdict.programs.map(({ name }) => name).sort()).toEqual(['Compute Budget', 'Jupiter', ...programs].sort());
+    expect(await changes(wallet, swap.transaction, SIGNATURE + PRIORITY)).toEqual(shape.does(swap.quotedIn, swap.quotedOut));
+  });
+
+  it.each(shapes.map((shape) => [shape.name, shape] as const))('%s: is composed anew, under the guard', async (_, { wish, ...shape }) => {
+    const { wallet, swap, options } = await offered(wish, shape.held, shape.wrapped);
+    const { recomposed } = await inspectSwap(swap.transaction, options);
+    const verdict = await inspectSwap(recomposed?.transaction ?? '', options);
+    expectAccepted(verdict, true);
+    expect(verdict.recomposed).toBeUndefined();
+    expect({ leaves: verdict.leaves?.amount, arrives: verdict.arrives?.amount }).toEqual({
+      leaves: swap.mostIn.toString(),
+      arrives: swap.leastOut.toString(),
+    });
+
+    const { priority = '', rent = '' } = verdict.fees ?? {};
+    const done = await changes(wallet, recomposed?.transaction ?? '', SIGNATURE + BigInt(priority));
+    // Wrapped and native SOL are one: which of the two it takes and brings is for the composition to say.
+    const total = (symbol: MintSymbol) => (done[symbol] ?? 0n) + (symbol === 'SOL' ? (done.lamports ?? 0n) + BigInt(rent) : 0n);
+    expect({ [wish.from]: total(wish.from), [wish.to]: total(wish.to) }).toEqual({
+      [wish.from]: -swap.quotedIn,
+      [wish.to]: swap.quotedOut,
+    });
+    const others = Object.keys(done).filter((name) => ![wish.from, wish.to, 'lamports'].includes(name));
+    expect(others.filter((name) => name !== 'SOL')).toEqual([]);
+  });
+
+  it('says in a few words what it takes, what it brings and what it costs', async () => {
+    const { swap, options } = await offered(fromSol, { SOL: '0.5' });
+    expect((await inspectSwap(swap.transaction, options)).summary).toBe(
+      'It takes at most 0.02 SOL and brings at least 2.983506 USDC, for up to 6400 lamports of fees and 2039280 lamports of rent for accounts of its own. ' +
+        'That is what it does in a simulation; nothing in it holds it to that when it lands.',
+    );
+  });
+
+  it('is read alike as base64 and as bytes, and with amounts as text and as bigint', async () => {
+    const { swap, options } = await offered();
+    const bytes = new Uint8Array(Buffer.from(swap.transaction, 'base64'));
+    const [text, wire] = await Promise.all([
+      inspectSwap(swap.transaction, options),
+      inspectSwap(bytes, { ...options, inputMint: 'USDC', maxInAmount: String(options.maxInAmount), minOutAmount: swap.minOut }),
+    ]);
+    expectAccepted(wire, false);
+    expect({ ...wire, recomposed: undefined }).toEqual({ ...text, recomposed: undefined });
+  });
+
+  it('is judged long after its blockhash has expired, too: it cannot land, and what is composed anew can', async () => {
+    const { wallet, swap, options } = await offered();
+    sandbox.controls.node.warp();
+    const { recomposed, ...verdict } = await inspectSwap(swap.transaction, options);
+    expectAccepted({ ...verdict, recomposed }, false);
+    const { error } = await signAndLand(sandbox, wallet, recomposed?.transaction ?? '');
+    expect(error).toBeNull();
+  });
+
+  it('may be a unit off on either side, as thresholds are rounded, and no more', async () => {
+    const { swap, options } = await offered();
+    const judge = async (change: Partial<InspectOptions>) =>
+      (await inspectSwap(swap.transaction, { ...options, ...change })).broken?.id ?? 'accepted';
+    expect(await judge({ maxInAmount: swap.mostIn - 1n, minOutAmount: swap.leastOut + 1n })).toBe('accepted');
+    expect(await judge({ maxInAmount: swap.mostIn - 2n })).toBe('swap_max_in');
+    expect(await judge({ minOutAmount: swap.leastOut + 2n })).toBe('swap_min_out');
+  });
+
+  it('is bounded in slippage and fees where the caller says so', async () => {
+    const { swap, options } = await offered();
+    const judge = async (change: Partial<InspectOptions>) =>
+      (await inspectSwap(swap.transaction, { ...options, ...change })).broken?.id ?? 'accepted';
+    expect(await judge({ slippageBps: 50 })).toBe('accepted');
+    expect(await judge({ slippageBps: 49 })).toBe('swap_slippage');
+    expect(await judge({ maxFeeLamports: SIGNATURE + PRIORITY })).toBe('accepted');
+    expect(await judge({ maxFeeLamports: `${SIGNATURE + PRIORITY - 1n}` })).toBe('priority_fee');
+  });
+});
+
+const u64 = (value: bigint) => [...new Uint8Array(new BigUint64Array([value]).buffer)];
+const payer = (wallet: string): AccountMeta => ({ address: address(wallet), role: AccountRole.WRITABLE_SIGNER });
+const writable = (at: string): AccountMeta => ({ address: address(at), role: AccountRole.WRITABLE });
+const own = (wallet: string, symbol: MintSymbol) => tokenAccount(wallet, sandbox.mints[symbol]);
+
+const sendSol = (wallet: string) => instruction(SYSTEM, [payer(wallet), writable(ATTACKER)], [2, 0, 0, 0, ...u64(100_000_000n)]);
+const approve = async (wallet: string) =>
+  instruction(TOKEN, [writable(await own(wallet, 'USDC')), writable(ATTACKER), payer(wallet)], [4, ...u64(2n ** 64n - 1n)]);
+const newOwner = async (wallet: string) =>
+  instruction(TOKEN, [writable(await own(wallet, 'USDC')), payer(wallet)], [6, 2, 1, ...getAddressEncoder().encode(ATTACKER)]);
+const memo = (wallet: string) => instruction(MEMO, [payer(wallet)], [...Buffer.from('a gift for you')]);
+const doubledPrice = () => instruction('ComputeBudget111111111111111111111111111111', [], [3, ...u64(5n)]);
+
+/** What is added to an honest swap, and the rule that it breaks. */
+const additions: readonly (readonly [string, string, (wallet: string) => Instruction | Promise<Instruction>])[] = [
+  ['a transfer of SOL', 'system_instruction', sendSol],
+  ['an approval', 'token_instruction', approve],
+  ['a change of owner', 'token_instruction', newOwner],
+  ['a program that no swap needs', 'foreign_program', memo],
+  ['a second price of compute units', 'compute_budget', doubledPrice],
+];
+
+describe('a swap with something added', () => {
+  it.each(additions)('%s: is refused, and composed anew without it', async (_, rule, make) => {
+    const { wallet, swap, options } = await offered();
+    const added = await make(wallet.address);
+    const hostile = await altered(sandbox, swap.transaction, (all) => [...all, added]);
+    const verdict = await inspectSwap(hostile, options);
+    expectRefused(verdict, rule);
+    expect(verdict).toMatchObject({ leaves: undefined, arrives: undefined, fees: undefined });
+
+    const account = await own(wallet.address, 'USDC');
+    const [attacker, control] = [sandbox.chain.account(ATTACKER), sandbox.chain.account(address(account))?.data.slice(72)];
+    const { priority = '' } = (await inspectSwap(verdict.recomposed?.transaction ?? '', options)).fees ?? {};
+    const done = await changes(wallet, verdict.recomposed?.transaction ?? '', SIGNATURE + BigInt(priority));
+    expect(done).toEqual({ lamports: -RENT, USDC: -swap.quotedIn, USDT: swap.quotedOut });
+    expect(sandbox.chain.account(ATTACKER)).toEqual(attacker);
+    expect(sandbox.chain.account(address(account))?.data.slice(72)).toEqual(control);
+  });
+
+  it('repeats nothing of it but addresses', async () => {
+    const { wallet, swap, options } = await offered();
+    const verdict = await inspectSwap(await altered(sandbox, swap.transaction, (all) => [...all, memo(wallet.address)]), options);
+    expectRefused(verdict, 'foreign_program');
+    expect(verdict.programs).toContainEqual({ address: MEMO, name: undefined });
+    expect(JSON.stringify({ ...verdict, programs: [], recomposed: [] })).not.toMatch(/gift|Memo/);
+  });
+});
+
+describe('a swap that is itself wrong', () => {
+  const wrong: readonly (readonly [string, Partial<InspectOptions>, string])[] = [
+    ['takes more', { maxInAmount: 1_000_000n }, 'swap_max_in'],
+    ['pays less', { minOutAmount: 2_000_000n }, 'swap_min_out'],
+    ['sells another token', { inputMint: 'PYUSD' }, 'swap_source'],
+    ['buys another token', { outputMint: 'PYUSD' }, 'token_account_creation'],
+    ['is for another wallet', { wallet: ATTACKER }, 'transaction_fee_payer'],
+  ];
+
+  it.each(wrong)('%s: is refused, and nothing is composed of it', async (_, change, rule) => {
+    const { swap, options } = await offered();
+    const verdict = await inspectSwap(swap.transaction, { ...options, ...change });
+    expectRefused(verdict, rule);
+    expect(verdict.recomposed).toBeUndefined();
+  });
+
+  it('reaches for a foreign account, which its number tells', async () => {
+    const { wallet, swap, options } = await offered();
+    const stash = address((await sandbox.createWallet()).address);
+    const usdc = sandbox.chain.account(address(await own(wallet.address, 'USDC')));
+    if (usdc === undefined) throw new Error('the wallet has no USDC');
+    sandbox.chain.setAccount(stash, usdc);
+    const reaching = await altered(sandbox, swap.transaction, (all) =>
+      all.map((one) => (one.programAddress.startsWith('JUP6') ? { ...one, accounts: [...(one.accounts ?? []), writable(stash)] } : one)),
+    );
+    const verdict = await inspectSwap(reaching, options);
+    expectRefused(verdict, 'exposed_account');
+    expect(verdict.recomposed).toBeUndefined();
+  });
+});
+
+/** What the venue does in the simulation, and the rule that tells. */
+const deeds: readonly (readonly [string, VenueBehaviour, string])[] = [
+  ['fails', { modes: [MODE.fail], amount: 6001n }, 'simulated_success'],
+  ['assigns the wallet', { modes: [MODE.assignWallet] }, 'simulated_wallet'],
+  ['closes the emptied source', { modes: [MODE.overcharge, MODE.closeAccount] }, 'simulated_account'],
+  ['takes the output account', { modes: [MODE.setOwner], target: TARGET.destination }, 'simulated_owner'],
+  ['approves a delegate', { modes: [MODE.approve], target: TARGET.source }, 'simulated_delegate'],
+  ['sets a close authority', { modes: [MODE.setCloseAuthority], target: TARGET.source }, 'simulated_close_authority'],
+  ['takes one unit more', { modes: [MODE.overcharge], amount: 1n }, 'simulated_balance'],
+  ['pays one unit less', { modes: [MODE.underpay], amount: 2n }, 'simulated_balance'],
+  ['takes one lamport', { modes: [MODE.takeSol], amount: 1n }, 'simulated_lamports'],
+];
+const extra: VenueBehaviour['extra'] = [ATTACKER, { address: address(SYSTEM), role: AccountRole.READONLY }];
+const setVenue = (behaviour: VenueBehaviour) => sandbox.controls.aggregator.setVenue({ attacker: ATTACKER, extra, ...behaviour });
+
+describe('a venue that is hostile', () => {
+  it.each(deeds)('%s: shows in the simulation, with and without a guard', async (_, behaviour, rule) => {
+    setVenue({});
+    const { swap, options } = await offered();
+    const { recomposed } = await inspectSwap(swap.transaction, options);
+    setVenue(behaviour);
+    const verdict = await inspectSwap(swap.transaction, options);
+    expectRefused(verdict, rule);
+    expect(verdict.recomposed).toBeUndefined();
+
+    // What the guard repairs is told by what was called inside; what it cannot is its own.
+    const guarded = await inspectSwap(recomposed?.transaction ?? '', options);
+    const repaired = rule === 'simulated_delegate';
+    expectRefused(guarded, repaired ? 'inner_token' : rule === 'simulated_success' ? rule : 'guard');
+    expect(guarded).toMatchObject({ guarded: true, recomposed: undefined });
+  });
+
+  it('takes nothing beyond what was agreed where it turns so only when the recomposed swap lands', async () => {
+    setVenue({});
+    const { wallet, swap, options } = await offered();
+    const { recomposed } = await inspectSwap(swap.transaction, options);
+    setVenue({ modes: [MODE.overcharge], amount: 1n });
+    const before = await possessions(sandbox, wallet.address);
+    const { error, fee } = await signAndLand(sandbox, wallet, recomposed?.transaction ?? '');
+    expect(error).not.toBeNull();
+    expect(await possessions(sandbox, wallet.address)).toEqual({ ...before, lamports: before.lamports - fee });
+  });
+});
+
+describe('a node that does not tell all', () => {
+  it('is no ground to sign on: without inner instructions nothing passes', async () => {
+    const { swap, options } = await offered();
+    sandbox.controls.node.intercept = async (method, _params, next) => {
+      const answer = next();
+      if (method !== 'simulateTransaction') return answer;
+      // Of this method: an object with a value.
+      const { value, ...rest } = answer as { readonly value: Readonly<Record<string, never>> };
+      return { ...rest, value: { ...value, innerInstructions: null } };
+    };
+    const verdict = await inspectSwap(swap.transaction, options);
+    expectRefused(verdict, 'inner_shown');
+    expect(verdict.recomposed).toBeUndefined();
+  });
+});
+
+describe('an account of the wallet that somebody else controls', () => {
+  const stranger = [...getAddressEncoder().encode(ATTACKER)];
+  const some = [1, 0, 0, 0, ...stranger];
+  const spoils: readonly (readonly [string, number, readonly number[]])[] = [
+    ['own_account_kind', 0, stranger],
+    ['own_account_owner', 32, stranger],
+    ['own_account_frozen', 108, [2]],
+    ['own_account_delegate', 72, some],
+    ['own_account_close_authority', 129, some],
+  ];
+  const used: readonly (readonly [SwapWish, MintSymbol])[] = [
+    [usdcToUsdt, 'USDC'],
+    [usdcToUsdt, 'USDT'],
+    [fromSol, 'SOL'],
+    [intoSol, 'SOL'],
+  ];
+
+  it.each(used.flatMap(([wish, symbol]) => spoils.map((spoiled) => [wish.from, wish.to, symbol, ...spoiled, wish] as const)))(
+    '%s to %s: the account for %s breaks %s',
+    async (_from, _to, symbol, rule, offset, bytes, wish) => {
+      const { wallet, swap, options } = await offered(wish, { ...funds, USDT: '1' }, 1_000n);
+      const at: Address = address(await own(wallet.address, symbol));
+      const account = sandbox.chain.account(at);
+      if (account === undefined) throw new Error(`there is no account at ${at}`);
+      const data = account.data.slice();
+      data.set(bytes, offset);
+      sandbox.chain.setAccount(at, { ...account, data });
+      const verdict = await inspectSwap(swap.transaction, options);
+      expectRefused(verdict, rule);
+      expect(verdict.recomposed).toBeUndefined();
+    },
+  );
+});
+
+describe('what is no transaction', () => {
+  const things: readonly (readonly [string, unknown])[] = [
+    ...['', ' ', 'null', 'AAAA', '!', '{}', 'a'.repeat(50_000_000)].map(
+      (text) => [`text of ${text.length}: ${text.slice(0, 9)}`, text] as const,
+    ),
+    ...[undefined, null, true, 0, -1.5, 7n, Symbol('swap')].map((value) => [String(value), value] as const),
+    ['a list', [1, 2, 3]],
+    ['an object', { transaction: 'AQ' }],
+    ['a function', () => 'AQ'],
+    ['a promise', Promise.resolve('AQ')],
+    ['an ArrayBuffer', new ArrayBuffer(64)],
+    ['no bytes', new Uint8Array()],
+    ['a byte', Uint8Array.of(1)],
+    ['zeros', new Uint8Array(1_232)],
+    ['a megabyte', new Uint8Array(1_000_000).fill(1)],
+  ];
+
+  it.each(things)('%s: is a verdict, for which no node is asked', async (_, transaction) => {
+    const options = { rpcUrl: sandbox.rpcUrl, wallet: ATTACKER, inputMint: 'SOL', outputMint: 'USDC', maxInAmount: 1n, minOutAmount: 1n };
+    const asked = sandbox.controls.node.calls();
+    // Callers without types pass anything.
+    const verdict = await inspectSwap(transaction as string, options);
+    expectRefused(verdict, 'transaction_encoding');
+    expect(verdict).toMatchObject({ programs: [], recomposed: undefined, leaves: undefined, fees: undefined });
+    expect(sandbox.controls.node.calls()).toBe(asked);
+  });
+});
+
+describe('options that are wrong', () => {
+  const good = (): Record<string, unknown> => ({
+    ...{ rpcUrl: sandbox.rpcUrl, wallet: ATTACKER, inputMint: 'SOL', outputMint: 'USDC', maxInAmount: '5', minOutAmount: '5' },
+  });
+  const each = (option: string, values: readonly unknown[]) => values.map((value) => [option, String(value), value] as const);
+  const noAmounts = [undefined, null, 0n, '0', -1n, 1, 0.5, '', '01', '1.5', '-1', '1e3', ' 1', 2n ** 64n, '18446744073709551616', {}, []];
+
+  it.each([
+    ...each('wallet', [undefined, null, '', 'me', 5, {}, `${ATTACKER}11`]),
+    ...each('inputMint', [undefined, null, '', 'DOGE', 5, 'USDC']),
+    ...each('outputMint', [undefined, 'XYZ', 'SOL', 'So11111111111111111111111111111111111111112']),
+    ...each('maxInAmount', noAmounts),
+    ...each('minOutAmount', noAmounts),
+    ...each('slippageBps', [null, -1, 10_001, 0.5, NaN, Infinity, '50', 50n]),
+    ...each('maxFeeLamports', [null, -1n, 1, '1.5', 'all', 2n ** 64n]),
+    ...each('rpcUrl', ['', 'nonsense', 'ftp://127.0.0.1', [], 5]),
+    ...each('wsUrl', ['', 'http://127.0.0.1', 5]),
+    ...each('network', ['bitcoin', 5, '']),
+    ...each('fetch', ['fetch', {}, null]),
+    ...each('timeouts', [5, 'none', []]),
+    ...each('connection', [{}, 5, null]),
+    ...each('timeouts.rpc', [{ rpc: -1 }, { rpc: '5' }]),
+    ...each('timeouts.other', [{ other: 1 }]),
+    // Options of clients, and none of an inspection.
+    ...['jupiterUrl', 'jupiterApiKey', 'swapFrom', 'policy', 'walletSecretKey', 'slippage', 'toString'].flatMap((name) =>
+      each(name, ['SOL']),
+    ),
+  ])('%s: %s', async (option, _, value) => {
+    const [name = option] = option.split('.');
+    const same = option === 'inputMint' && value === 'USDC' ? 'outputMint' : option;
+    const options = { ...good(), [name]: value };
+    if (option === 'connection') delete options['rpcUrl'];
+    const asked = sandbox.controls.node.calls();
+    const error = await failureOf(inspectSwap('', options as unknown as InspectOptions), 'invalid_option');
+    expect(error).toMatchObject({ name: 'ConfigError', details: { option: same } });
+    expectUntouched(error);
+    expect(sandbox.controls.node.calls()).toBe(asked);
+  });
+
+  it.each([undefined, null, 5, 'options', []])('options %s', async (options) => {
+    // Callers without types pass anything.
+    const error = await failureOf(inspectSwap('', options as unknown as InspectOptions), 'invalid_option');
+    expect(error.details).toEqual({ option: 'options' });
+  });
+
+  it('fees that do not cover a signature are refused by the policy', async () => {
+    const { swap, options } = await offered();
+    await failureOf(inspectSwap(swap.transaction, { ...options, maxFeeLamports: SIGNATURE - 1n }), 'fees_over_limit');
+  });
+
+  it.each<[string, ErrorCode, Partial<InspectOptions>]>([
+    ['that does not exist', 'unknown_mint', { outputMint: ATTACKER }],
+    ['that is a wallet and no mint', 'unknown_mint', { inputMint: ATTACKER }],
+  ])('a mint %s: %s', async (_, code, change) => {
+    const { swap, options } = await offered();
+    expectUntouched(await failureOf(inspectSwap(swap.transaction, { ...options, ...change }), code));
+  });
+});
+
+describe('the node', () => {
+  it.each<[string, Partial<InspectOptions>, ErrorCode]>([
+    ['that is not there', { rpcUrl: 'http://127.0.0.1:1', wsUrl: 'ws://127.0.0.1:1' }, 'rpc_unavailable'],
+    ['of another network', { network: 'solana-devnet' }, 'rpc_wrong_network'],
+  ])('%s is no verdict', async (_, change, code) => {
+    const { swap, options } = await offered();
+    const error = await failureOf(
+      inspectSwap(swap.transaction, {
+        ...options,
+        inputMint: sandbox.mints.USDC.address,
+        ...change,
+        outputMint: sandbox.mints.USDT.address,
+      }),
+      code,
+    );
+    expect(error.name).toBe('TransportError');
+    expectUntouched(error);
+  });
+
+  it.each(['getMultipleAccounts', 'simulateTransaction', 'getLatestBlockhash', 'getMinimumBalanceForRentExemption'])(
+    'that fails at %s is no verdict',
+    async (method) => {
+      const { swap, options } = await offered();
+      const callOff = sandbox.controls.node.fault(method, { kind: 'status', status: 503 });
+      const error = await failureOf(inspectSwap(swap.transaction, options), 'rpc_unavailable');
+      callOff();
+      expectUntouched(error);
+    },
+  );
+
+  it('is left alone once the caller gives up', async () => {
+    const { swap, options } = await offered();
+    const gaveUp = new Error('had enough');
+    await expect(inspectSwap(swap.transaction, { ...options, signal: AbortSignal.abort(gaveUp) })).rejects.toBe(gaveUp);
+    const controller = new AbortController();
+    sandbox.controls.node.intercept = (method, _params, next) => {
+      if (method === 'simulateTransaction') controller.abort(gaveUp);
+      return next();
+    };
+    await expect(inspectSwap(swap.transaction, { ...options, signal: controller.signal })).rejects.toBe(gaveUp);
+  });
+
+  it('may be a connection of the caller, which stays open', async () => {
+    const { wallet, swap, options } = await offered();
+    const { rpcUrl, wsUrl, ...rest } = options;
+    const lamports = sandbox.chain.account(ATTACKER)?.lamports ?? 0n;
+    let told: (lamports: number) => void = () => undefined;
+    const heard = new Promise<number>((resolve) => void (told = resolve));
+    const connection = new Connection(sandbox.rpcUrl, { commitment: 'confirmed', wsEndpoint: sandbox.wsUrl });
+    expect([rpcUrl, wsUrl]).toEqual([sandbox.rpcUrl, sandbox.wsUrl]);
+    const id = connection.onAccountChange(new PublicKey(ATTACKER), (account) => told(account.lamports));
+    await until('the node has taken the subscription', () => sandbox.controls.node.calls({ method: 'accountSubscribe' }) > 0 || undefined);
+    expectAccepted(await inspectSwap(swap.transaction, { ...rest, connection }), false);
+    // Its subscription still speaks, and it still answers.
+    await signAndLand(sandbox, wallet, await altered(sandbox, swap.transaction, () => [sendSol(wallet.address)]));
+    expect(await heard).toBe(Number(lamports + 100_000_000n));
+    expect(await connection.getSlot()).toBeGreaterThanOrEqual(0);
+    await connection.removeAccountChangeListener(id);
+  });
+
+  it('is asked for nothing that moves: no transaction is sent', async () => {
+    const { swap, options } = await offered();
+    const before = sandbox.controls.node.calls({ method: 'sendTransaction' });
+    await inspectSwap(swap.transaction, options);
+    expect(sandbox.controls.node.calls({ method: 'sendTransaction' })).toBe(before);
+  });
+});
