@@ -5,7 +5,7 @@ import { MODE, TARGET } from '../../adapters/sandbox/venue/venue.mjs';
 import { connectRpc } from '../../src/solana/connection.js';
 import type { Rpc } from '../../src/solana/rpc.js';
 import { failureOf } from '../helpers/payer.js';
-import { landsAndMoves, landsForTheFeeAlone } from '../helpers/traded.js';
+import { landsAndMoves, landsForTheFeeAlone, type Moved } from '../helpers/traded.js';
 import {
   boundsOf,
   type Direction,
@@ -142,7 +142,22 @@ function outcomeOf({ atOnce, late, but }: Deed, direction: DirectionName): { rea
 }
 
 const everySwap = formNames.flatMap((form) => directionNames.map((direction) => [form, direction] as const));
-const everyCase = everySwap.flatMap(([form, direction]) => deeds.map((deed) => ({ form, direction, deed, ...outcomeOf(deed, direction) })));
+
+/** One deed in one swap. What the title names comes first. */
+type Case = readonly [form: FormName, direction: DirectionName, does: string, atOnce: AtOnce, late: Landed, deed: Deed];
+
+function caseOf(form: FormName, direction: DirectionName, deed: Deed): Case {
+  const { atOnce, late } = outcomeOf(deed, direction);
+  return [form, direction, deed.does, atOnce, late, deed];
+}
+
+const everyCase = everySwap.flatMap(([form, direction]) => deeds.map((deed) => caseOf(form, direction, deed)));
+// What the clock does is the same in every form: each deed and direction has one.
+const byTheClock = directionNames.flatMap((direction, at) =>
+  deeds.map((deed, index) => caseOf(formNames[(at + index) % formNames.length] ?? 'route_v2', direction, deed)),
+);
+const thatAtOnce = (wanted: (atOnce: AtOnce) => boolean) => everyCase.filter(([, , , atOnce]) => wanted(atOnce));
+const thatLate = (cases: readonly Case[], wanted: Landed) => cases.filter(([, , , , late]) => late === wanted);
 
 const setVenue = (behaviour: VenueBehaviour) => sandbox.controls.aggregator.setVenue({ attacker: ATTACKER, ...behaviour });
 const sent = () => sandbox.controls.node.calls({ method: 'sendTransaction' });
@@ -169,9 +184,9 @@ async function refused(trader: Trader, swap: () => Promise<unknown>) {
 }
 
 describe('a venue that is hostile at once', () => {
-  it.each(everyCase.filter(({ atOnce }) => atOnce === 'simulation_failed'))(
-    '$form, $direction: one that $deed.does cannot run and is not signed',
-    ({ form, direction, deed }) =>
+  it.each(thatAtOnce((atOnce) => atOnce === 'simulation_failed'))(
+    '%s, %s: one that %s cannot run and is not signed',
+    (form, direction, _does, _atOnce, _late, deed) =>
       unmoved(direction, async (trader) => {
         setVenue(deed);
         const error = await refused(trader, () => trader.sign(form, directions[direction], extraFor(direction)));
@@ -179,9 +194,9 @@ describe('a venue that is hostile at once', () => {
       }),
   );
 
-  it.each(everyCase.filter(({ atOnce }) => atOnce !== 'simulation_failed' && atOnce !== 'runs'))(
-    '$form, $direction: one that $deed.does is refused by $atOnce',
-    ({ form, direction, deed, atOnce }) =>
+  it.each(thatAtOnce((atOnce) => atOnce !== 'simulation_failed' && atOnce !== 'runs'))(
+    '%s, %s: one that %s is refused by %s',
+    (form, direction, _does, atOnce, _late, deed) =>
       unmoved(direction, async (trader) => {
         setVenue(deed);
         const error = await refused(trader, () => trader.sign(form, directions[direction], extraFor(direction)));
@@ -189,9 +204,9 @@ describe('a venue that is hostile at once', () => {
       }),
   );
 
-  it.each(everySwap.flatMap(([form, direction]) => reaching.map((deed) => ({ form, direction, deed }))))(
-    '$form, $direction: one that $deed.does is refused by exposed_account',
-    ({ form, direction, deed }) =>
+  it.each(everySwap.flatMap(([form, direction]) => reaching.map((deed) => [form, direction, deed.does, deed] as const)))(
+    '%s, %s: one that %s is refused by exposed_account',
+    (form, direction, _does, deed) =>
       unmoved(direction, async (trader) => {
         setVenue(deed);
         const extra = [...extraFor(direction), trader.stash];
@@ -200,78 +215,56 @@ describe('a venue that is hostile at once', () => {
       }),
   );
 
-  it.each(everyCase.filter(({ atOnce }) => atOnce === 'runs'))(
-    '$form, $direction: one that $deed.does takes the quoted maximum and nothing else',
-    async ({ form, direction, deed }) => {
-      const trader = await fresh(directions[direction]);
+  it.each(thatAtOnce((atOnce) => atOnce === 'runs'))(
+    '%s, %s: one that %s gets the quoted maximum and nothing else',
+    async (form, name, _does, _atOnce, _late, deed) => {
+      const direction = directions[name];
+      const trader = await fresh(direction);
       setVenue(deed);
-      const signed = await trader.sign(form, directions[direction], extraFor(direction));
-      const { spent, gained } = await landsAndMoves(sandbox, trader, directions[direction], signed);
-      expect({ spent, gained }).toEqual({
-        spent: boundsOf(form, directions[direction].amounts).maxIn,
-        gained: directions[direction].amounts.output,
-      });
+      const signed = await trader.sign(form, direction, extraFor(name));
+      expect(await landsAndMoves(sandbox, trader, direction, signed)).toEqual(movedBy(deed, form, direction));
     },
   );
 });
 
+/** What an honest price moves, and what a deed takes of the input besides: all that it may. */
+function movedBy({ modes }: Deed, form: FormName, { amounts }: Direction): Moved {
+  return { spent: modes.includes(MODE.overcharge) ? boundsOf(form, amounts).maxIn : amounts.input, gained: amounts.output };
+}
+
 /** Honest in simulation; the same signed bytes meet a hostile venue. */
-describe('a venue that turns hostile once it is signed', () => {
-  it.each(everyCase.filter(({ late }) => late === 'fails'))(
-    '$form, $direction: one whose config is rewritten so that it $deed.does gets nothing',
-    ({ form, direction, deed, atOnce }) =>
+describe.each([
+  ['by a rewritten config', everyCase, { before: () => undefined, after: setVenue }],
+  [
+    'by the clock',
+    byTheClock,
+    {
+      before: ({ modes, ...rest }: Deed) => setVenue({ ...rest, modes: [MODE.onlyWhenLate, ...modes], afterSlot: sandbox.chain.slot }),
+      after: () => sandbox.controls.node.warp(1),
+    },
+  ],
+] as const)('a venue that turns hostile %s once it is signed', (_how, cases, { before, after }) => {
+  it.each(thatLate(cases, 'fails'))(
+    '%s, %s: one that %s gets nothing, and the wallet pays the network',
+    (form, direction, _does, atOnce, _late, deed) =>
       unmoved(direction, async (trader) => {
+        before(deed);
         const signed = await trader.sign(form, directions[direction], extraFor(direction));
-        setVenue(deed);
+        after(deed);
         const failed = await landsForTheFeeAlone(sandbox, trader, signed);
         expect(failed === 'guard').toBe(atOnce === 'guard');
       }),
   );
 
-  // What the clock does is the same in every form: each deed and direction has one.
-  const byTheClock = directionNames.flatMap((direction, at) =>
-    deeds.map((deed, index) => ({
-      form: formNames[(at + index) % formNames.length] ?? 'route_v2',
-      direction,
-      deed,
-      ...outcomeOf(deed, direction),
-    })),
-  );
-  const gate = ({ modes, ...rest }: Deed): VenueBehaviour => ({
-    ...rest,
-    modes: [MODE.onlyWhenLate, ...modes],
-    afterSlot: sandbox.chain.slot,
-  });
-
-  it.each(byTheClock.filter(({ late }) => late === 'fails'))(
-    '$form, $direction: one that $deed.does by the clock gets nothing',
-    ({ form, direction, deed, atOnce }) =>
-      unmoved(direction, async (trader) => {
-        setVenue(gate(deed));
-        const signed = await trader.sign(form, directions[direction], extraFor(direction));
-        sandbox.controls.node.warp(1);
-        const failed = await landsForTheFeeAlone(sandbox, trader, signed);
-        expect(failed === 'guard').toBe(atOnce === 'guard');
-      }),
-  );
-
-  it.each(
-    [
-      ...everyCase.map((one) => ({ ...one, how: 'by a rewritten config' as const })),
-      ...byTheClock.map((one) => ({ ...one, how: 'by the clock' as const })),
-    ].filter(({ late }) => late === 'runs'),
-  )(
-    '$form, $direction: one that $deed.does $how takes no more than agreed and leaves nothing behind',
-    async ({ form, direction, deed, how }) => {
-      const trader = await fresh(directions[direction]);
-      const { amounts } = directions[direction];
-      if (how === 'by the clock') setVenue(gate(deed));
-      const signed = await trader.sign(form, directions[direction], extraFor(direction));
-      if (how === 'by the clock') sandbox.controls.node.warp(1);
-      else setVenue(deed);
-      const { spent, gained } = await landsAndMoves(sandbox, trader, directions[direction], signed);
-      const overcharged = deed.modes.includes(MODE.overcharge);
-      expect({ spent, gained }).toEqual({ spent: overcharged ? boundsOf(form, amounts).maxIn : amounts.input, gained: amounts.output });
+  it.each(thatLate(cases, 'runs'))(
+    '%s, %s: one that %s gets no more than agreed and leaves nothing behind',
+    async (form, name, _does, _atOnce, _late, deed) => {
+      const direction = directions[name];
+      const trader = await fresh(direction);
+      before(deed);
+      const signed = await trader.sign(form, direction, extraFor(name));
+      after(deed);
+      expect(await landsAndMoves(sandbox, trader, direction, signed)).toEqual(movedBy(deed, form, direction));
     },
   );
 });
