@@ -300,7 +300,9 @@ describe('a service that lies in its quote', () => {
       quote: (quote) => (said.quote = { ...quote }),
       ...inInstruction((swap) => written(swap, NUMBER.quotedIn, u64(all))),
     });
-    one.payer.client.on('swap.quoted', () => Object.assign(said.quote ?? {}, { inAmount: `${all}`, maxInAmount: `${(all * 201n) / 200n}` }));
+    one.payer.client.on('swap.quoted', () =>
+      Object.assign(said.quote ?? {}, { inAmount: `${all}`, maxInAmount: `${(all * 201n) / 200n}` }),
+    );
     await expectOutcome(one, rule('swap_max_in'));
   });
 
