@@ -1,7 +1,7 @@
 import { estimateComputeUnitPrice } from '../solana/fees.js';
-import type { Account, CallOptions, Rpc } from '../solana/rpc.js';
-import type { Address, Instruction } from '../solana/types.js';
-import { checkExposure, foreignWritable } from './firewall/exposure.js';
+import type { CallOptions, Rpc } from '../solana/rpc.js';
+import type { AccountMeta, Address, Instruction } from '../solana/types.js';
+import { checkExposure, type Exposed, foreignAccounts } from './firewall/exposure.js';
 import { type Leg, accountBytes } from './read-facts.js';
 
 /** What a composed transaction costs on today's chain; in lamports, the price in micro-lamports per unit. */
@@ -23,10 +23,10 @@ export async function readMarket(
   [input, output]: readonly [Leg, Leg],
   options: CallOptions,
 ): Promise<Market> {
-  const foreign = foreignWritable(instruction, [wallet, input.account.address, output.account.address]);
+  const foreign = foreignAccounts(instruction, [wallet, input.account.address, output.account.address]);
   const writable = instruction.accounts.filter((account) => account.writable).map((account) => account.address);
   const [exposed, unitPrice, walletMinimum, sourceRent, outputRent] = await Promise.all([
-    readAll(rpc, foreign, options),
+    readExposed(rpc, foreign, options),
     marketPrice(rpc, [...new Set(writable)], options),
     rpc.rent(0, options),
     rentOf(rpc, input, options),
@@ -48,15 +48,13 @@ async function marketPrice(rpc: Rpc, writable: readonly Address[], options: Call
 
 const READ_AT_ONCE = 100;
 
-/** Any number of accounts, as many at once as the network allows. */
-export async function readAll(
-  rpc: Pick<Rpc, 'accounts'>,
-  addresses: readonly Address[],
-  options: CallOptions,
-): Promise<(Account | null)[]> {
+/** What lies in accounts of any number, as many read at once as the network allows. */
+export async function readExposed(rpc: Pick<Rpc, 'accounts'>, foreign: readonly AccountMeta[], options: CallOptions): Promise<Exposed[]> {
+  const addresses = foreign.map(({ address }) => address);
   const starts = Array.from({ length: Math.ceil(addresses.length / READ_AT_ONCE) }, (_, index) => index * READ_AT_ONCE);
   const read = await Promise.all(starts.map((start) => rpc.accounts(addresses.slice(start, start + READ_AT_ONCE), options)));
-  return read.flatMap(({ accounts }) => accounts);
+  const accounts = read.flatMap((part) => part.accounts);
+  return foreign.map(({ writable }, index) => ({ writable, account: accounts[index] ?? null }));
 }
 
 /** Lamports that creating the account takes; somebody may have sent some to its address already. */

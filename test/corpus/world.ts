@@ -1,6 +1,8 @@
 import type { Address } from '@solana/kit';
 import {
   account,
+  concat,
+  keyBytes,
   loaderV4Program,
   mint,
   multisig,
@@ -54,6 +56,11 @@ export const EXPOSED = {
   mint2022: someKey(186),
   multisig: someKey(188),
   multisig2022: someKey(190),
+  /** Belongs to {@link EXPOSED.multisig}: it does not name the wallet, and obeys its signature. */
+  ofMultisig: someKey(196),
+  ofMultisig2022: someKey(198),
+  /** At a program that nobody knows: a loan, an asset, an order. */
+  loan: someKey(150),
 } as const;
 
 /** What {@link EXPOSED.nonce} holds: a blockhash that never expires. */
@@ -169,6 +176,9 @@ const exposed: readonly [Address, ChainAccount][] = [
   [EXPOSED.mint, mint(PROGRAMS.token, 6, WALLET)],
   [EXPOSED.mint2022, mint(PROGRAMS.token2022, 6, WALLET)],
   [EXPOSED.multisig, multisig(PROGRAMS.token, WALLET)],
+  [EXPOSED.ofMultisig, held(MINTS.usdc, EXPOSED.multisig, 7_000_000n)],
+  [EXPOSED.ofMultisig2022, held(MINTS.pyusd, EXPOSED.multisig2022, 7_000_000n)],
+  [EXPOSED.loan, account(someKey(152), concat(new Uint8Array(8).fill(3), keyBytes(WALLET), new Uint8Array(100)))],
   [EXPOSED.multisig2022, multisig(PROGRAMS.token2022, WALLET)],
 ];
 

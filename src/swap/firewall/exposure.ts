@@ -1,49 +1,61 @@
-import { LOOKUP_TABLE_PROGRAM, SYSTEM_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
+import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
 import { addressBytes } from '../../solana/address.js';
 import type { Account } from '../../solana/rpc.js';
-import type { Address, Instruction } from '../../solana/types.js';
+import type { AccountMeta, Address, Instruction } from '../../solana/types.js';
 import { type Rule, enforce } from './rule.js';
 
-/** Programs whose accounts obey a key that is written in them, and the wallet's signature reaches every venue of the swap. */
-const OBEDIENT: ReadonlySet<Address> = new Set([
-  TOKEN_PROGRAM,
-  TOKEN_2022_PROGRAM,
-  LOOKUP_TABLE_PROGRAM,
-  // Durable nonces.
-  SYSTEM_PROGRAM,
-  'Stake11111111111111111111111111111111111111',
-  'Vote111111111111111111111111111111111111111',
-  'BPFLoaderUpgradeab1e11111111111111111111111',
-  'LoaderV411111111111111111111111111111111111',
-]);
+/** The accounts that the swap names besides the wallet and its own source and output; each once, writable if it is so anywhere. */
+export function foreignAccounts(instruction: Instruction, own: readonly Address[]): AccountMeta[] {
+  const found = new Map<Address, AccountMeta>();
+  for (const account of instruction.accounts) {
+    if (own.includes(account.address) || found.get(account.address)?.writable === true) continue;
+    found.set(account.address, account);
+  }
+  return [...found.values()];
+}
 
-/** The accounts that the swap may write to and that are not its own source, output or wallet. */
-export function foreignWritable(instruction: Instruction, own: readonly Address[]): Address[] {
-  const writable = instruction.accounts.filter((account) => account.writable && !own.includes(account.address));
-  return [...new Set(writable.map((account) => account.address))];
+/** An account in reach of the swap, as the chain has it. */
+export interface Exposed {
+  readonly writable: boolean;
+  readonly account: Account | null;
 }
 
 export interface ExposureSubject {
   readonly wallet: Uint8Array;
-  readonly accounts: readonly (Account | null)[];
+  readonly exposed: readonly Exposed[];
 }
+
+const MULTISIG_BYTES = 355;
 
 export const exposureRules: readonly Rule<ExposureSubject>[] = [
   {
     id: 'exposed_account',
-    refuses: 'it could write to another account that the wallet controls',
-    why: 'The wallet signs for the whole instruction: a venue could move what lies in any account that obeys it.',
-    passes: ({ wallet, accounts }) =>
-      accounts.every((account) => account === null || !OBEDIENT.has(account.owner) || !contains(account.data, wallet)),
+    refuses: 'it could write to another account that names the wallet',
+    why: 'The wallet signs for the whole instruction: a token account, a stake, a nonce, a program, a loan or whatever else obeys it could be emptied.',
+    // Of any program: which of them obey a key in their data is not for us to know.
+    passes: ({ wallet, exposed }) =>
+      exposed.every(({ writable, account }) => !writable || account === null || !contains(account.data, wallet)),
+  },
+  {
+    id: 'exposed_multisig',
+    refuses: 'it names a multisig of which the wallet is a member',
+    why: 'The signature of the wallet counts for the multisig, and an account that belongs to it does not name the wallet.',
+    passes: ({ wallet, exposed }) =>
+      exposed.every(({ account }) => account === null || !isMultisig(account) || !contains(account.data, wallet)),
   },
 ];
 
 /**
- * Refuses a swap that hands the venue another account of the wallet: a token account, a mint, a stake, a nonce, a program or a
- * table that names the wallet in its data. A route over an intermediate account of the wallet is refused with it, on purpose.
+ * Refuses a swap that hands the venue another account of the wallet. A route over an intermediate account of the wallet is refused with it, on
+ * purpose, and so is a market that remembers it.
  */
-export function checkExposure(wallet: Address, accounts: readonly (Account | null)[]): void {
-  enforce(exposureRules, { wallet: addressBytes(wallet), accounts });
+export function checkExposure(wallet: Address, exposed: readonly Exposed[]): void {
+  enforce(exposureRules, { wallet: addressBytes(wallet), exposed });
+}
+
+/** Token programs tell their multisigs by their length. */
+function isMultisig({ owner, data }: Account): boolean {
+  return (owner === TOKEN_PROGRAM || owner === TOKEN_2022_PROGRAM) && data.length === MULTISIG_BYTES;
 }
 
 function contains(data: Uint8Array, key: Uint8Array): boolean {

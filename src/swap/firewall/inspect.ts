@@ -6,12 +6,12 @@ import { assembleTransaction, resolveInstructions } from '../../solana/transacti
 import type { Address, Instruction } from '../../solana/types.js';
 import { addressBytes } from '../../solana/address.js';
 import { heldIn, isThere, type OwnAccount } from '../own-account.js';
-import { readAll } from '../market.js';
+import { readExposed } from '../market.js';
 import { accountBytes, ownAccountOf, type RawLeg, readRawWallet } from '../read-facts.js';
 import { type Outlay, outlayOf, type WalletBefore } from './as-it-is.js';
 import { type FirewallRules, firewallRules } from './catalog.js';
 import { readTransaction } from './envelope.js';
-import { foreignWritable } from './exposure.js';
+import { foreignAccounts } from './exposure.js';
 import { holds } from './guard.js';
 import { type SwapExpectation, swapSubject } from './instruction-rules.js';
 import type { OwnAccountSubject } from './own-accounts.js';
@@ -104,11 +104,13 @@ class Inspection implements Findings {
 
     const own = [wallet, input.address, output.address];
     const [exposed, rents] = await Promise.all([
-      readAll(node, foreignWritable(swap, own), options),
+      readExposed(node, foreignAccounts(swap, own), options),
       this.rentsOf(createdIn(subject), legs),
     ]);
-    this.check(rules.exposure, { wallet: addressBytes(wallet), accounts: exposed });
-    const accountOf = (leg: RawLeg): OwnAccount => ownAccountOf(wallet, touched.includes(leg) ? leg : { ...leg, account: null });
+    this.check(rules.exposure, { wallet: addressBytes(wallet), exposed });
+    // By address: the wrapped SOL account can be one of the two sides as well.
+    const isTouched = ({ address }: RawLeg) => touched.some((leg) => leg.address === address);
+    const accountOf = (leg: RawLeg): OwnAccount => ownAccountOf(wallet, isTouched(leg) ? leg : { ...leg, account: null });
     const before = { lamports, rents, source: accountOf(input), output: accountOf(output), wrapped: accountOf(wrapped) };
     await this.simulate(message, subject, before, slot);
   }

@@ -4,7 +4,7 @@ import { ATTACKER, MINTS, PROGRAMS, WALLET, own, someKey, tokenProgramOf } from 
 import { draftOf, withTerms, type Base, type DirectionName } from '../bases.js';
 import { transaction } from '../build.js';
 import { family, formsWhere, naming, saying, type Attack } from '../case.js';
-import { writable } from '../instructions.js';
+import { readonly, writable } from '../instructions.js';
 import { EXPOSED, TABLES, TABLE_ENTRIES } from '../world.js';
 
 /** The venue may write to it, and the wallet signs for the venue. */
@@ -12,6 +12,12 @@ const handing = (attack: string, ...addresses: readonly Address[]): Attack => ({
   attack,
   rule: 'exposed_account',
   make: saying(({ venues }) => ({ venues: [...venues, ...addresses.map(writable)] })),
+});
+
+/** Its own account for the venue to write to, and itself only to read: the wallet's signature counts for both. */
+const throughMultisig = (attack: string, account: Address, multisig: Address): Attack => ({
+  ...{ attack, rule: 'exposed_multisig' },
+  make: saying(({ venues }) => ({ venues: [...venues, writable(account), readonly(multisig)] })),
 });
 
 /** Named by an index alone: nothing in the transaction shows the address. */
@@ -38,7 +44,10 @@ const exposures: readonly Attack[] = [
   handing('program_buffer', EXPOSED.programBuffer),
   handing('program_of_loader_v4', EXPOSED.loaderV4),
   handing('vote', EXPOSED.vote),
+  handing('loan', EXPOSED.loan),
   handing('behind_harmless_ones', someKey(254), ATTACKER, EXPOSED.stake),
+  throughMultisig('account_of_a_multisig', EXPOSED.ofMultisig, EXPOSED.multisig),
+  throughMultisig('account_of_a_multisig_2022', EXPOSED.ofMultisig2022, EXPOSED.multisig2022),
   { attack: 'third_ata_from_lut', rule: 'exposed_account', make: fromTable },
   {
     ...{ attack: 'as_a_vault', rule: 'exposed_account', forms: formsWhere(({ shared }) => shared) },

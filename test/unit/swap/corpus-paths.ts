@@ -1,9 +1,10 @@
 import { isExactChangeError } from '../../../src/errors.js';
 import { type FirewallRules, firewallRules } from '../../../src/swap/firewall/catalog.js';
 import { checkSwap } from '../../../src/swap/firewall/check-swap.js';
-import { checkExposure, foreignWritable } from '../../../src/swap/firewall/exposure.js';
+import { checkExposure, foreignAccounts } from '../../../src/swap/firewall/exposure.js';
 import { extractSwap } from '../../../src/swap/firewall/extract.js';
 import { inspectTransaction, type InspectionNode } from '../../../src/swap/firewall/inspect.js';
+import { readExposed } from '../../../src/swap/market.js';
 import { ownAccountOf, readRawWallet } from '../../../src/swap/read-facts.js';
 import type { SwapBuild } from '../../../src/swap/types.js';
 import { SLOT, WORLD, type ChainAccount, type SwapCase } from '../../corpus/index.js';
@@ -51,8 +52,7 @@ export async function judgedByClient(one: SwapCase): Promise<Judgement> {
     const { legs } = await readRawWallet(node, wallet, [inputMint, outputMint], {});
     const own = legs.map((leg) => ownAccountOf(wallet, leg).address);
     checkSwap(build.instruction, one.expected);
-    const { accounts } = await node.accounts(foreignWritable(build.instruction, [wallet, ...own]));
-    checkExposure(wallet, accounts);
+    checkExposure(wallet, await readExposed(node, foreignAccounts(build.instruction, [wallet, ...own]), {}));
     return { rule: undefined, build };
   } catch (error) {
     if (isExactChangeError(error, 'unsafe_swap')) return { rule: error.details.rule };

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { exactOutRouteV2, routeV2, sharedAccountsExactOutRouteV2, sharedAccountsRouteV2 } from '../../../adapters/sandbox/venue/venue.mjs';
 import { isExactChangeError } from '../../../src/errors.js';
 import type { Instruction } from '../../../src/solana/types.js';
-import { checkExposure, foreignWritable } from '../../../src/swap/firewall/exposure.js';
+import { checkExposure, type Exposed, foreignAccounts } from '../../../src/swap/firewall/exposure.js';
 import { checkSwap } from '../../../src/swap/firewall/check-swap.js';
 import { DESTINATION, EXPECTED, SOURCE, STRANGER, USDC, VENUE_SWAP, WALLET, account, fromKit, someKey, withAccount } from './support.js';
 
@@ -161,8 +161,21 @@ describe('what else the venue could reach', () => {
     return account(owner, data);
   };
 
-  it('leaves out what the swap is about, and what cannot be written', () => {
-    expect(foreignWritable(FORMS.route_v2.instruction, [WALLET, SOURCE, DESTINATION])).toEqual([VENUE_SWAP.vaultIn, VENUE_SWAP.vaultOut]);
+  const writable = (held: Exposed['account']): Exposed => ({ writable: true, account: held });
+  const readonly = (held: Exposed['account']): Exposed => ({ writable: false, account: held });
+
+  it('leaves out what the swap is about, and tells what can be written', () => {
+    const found = foreignAccounts(FORMS.route_v2.instruction, [WALLET, SOURCE, DESTINATION]);
+    expect(found.filter((one) => one.writable).map((one) => one.address)).toEqual([VENUE_SWAP.vaultIn, VENUE_SWAP.vaultOut]);
+    expect(found.some((one) => [WALLET, SOURCE, DESTINATION].includes(one.address))).toBe(false);
+    expect(new Set(found.map((one) => one.address)).size).toBe(found.length);
+  });
+
+  it('counts an account as writable that is so in one of its places', () => {
+    const { accounts, ...rest } = FORMS.route_v2.instruction;
+    const twice = [STRANGER, STRANGER].map((address, index) => ({ address, signer: false, writable: index === 1 }));
+    const found = foreignAccounts({ ...rest, accounts: [...accounts, ...twice] }, []);
+    expect(found.filter((one) => one.address === STRANGER)).toEqual([twice[1]]);
   });
 
   it.each([
@@ -174,17 +187,35 @@ describe('what else the venue could reach', () => {
     ['a vote account of the wallet', 'Vote111111111111111111111111111111111111111', 4],
     ['a program of the wallet', 'BPFLoaderUpgradeab1e11111111111111111111111', 13],
     ['a lookup table of the wallet', 'AddressLookupTab1e1111111111111111111111111', 22],
+    ['a loan of the wallet, at a program that nobody knows', someKey(50), 8],
     ['the very end of the data', 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA', 168],
   ])('%s is refused', (_, owner, offset) => {
-    expect(() => checkExposure(WALLET, [null, naming(owner, offset)])).toThrow(
+    expect(() => checkExposure(WALLET, [writable(null), writable(naming(owner, offset))])).toThrow(
       expect.objectContaining({ details: { rule: 'exposed_account' } }),
     );
   });
 
-  it('takes pools that remember the wallet, and accounts of others', () => {
-    expect(() =>
-      checkExposure(WALLET, [naming(someKey(50), 8), account('TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA', new Uint8Array(165)), null]),
-    ).not.toThrow();
+  it.each(['TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA', 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb'])(
+    'refuses a multisig of %s with the wallet in it, though it is only read',
+    (program) => {
+      const data = new Uint8Array(355);
+      data.set(wallet, 3 + 32);
+      expect(() => checkExposure(WALLET, [readonly(account(program, data))])).toThrow(
+        expect.objectContaining({ details: { rule: 'exposed_multisig' } }),
+      );
+    },
+  );
+
+  it('takes accounts of others, and those that name the wallet and are only read', () => {
+    const token = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
+    const multisigOfOthers = account(token, new Uint8Array(355).fill(9));
+    const harmless = [
+      readonly(naming(token, 32)),
+      writable(account(token, new Uint8Array(165))),
+      readonly(multisigOfOthers),
+      writable(null),
+    ];
+    expect(() => checkExposure(WALLET, harmless)).not.toThrow();
   });
 });
 
