@@ -47,6 +47,12 @@ describe('import direction', () => {
       /src\/swap\/a\.ts and src\/swap\/b\.ts import @jup-ag\/api/,
     ],
     [
+      'the wire that loads what it should only describe',
+      { 'src/wire/swap.ts': "import { checkQuote } from '../swap/check-quote.js';" },
+      /knows types and leaves only/,
+    ],
+    ['a schema outside of the wire', { 'adapters/http/handler.ts': "import * as v from 'valibot';" }, /only src\/wire\/ may/],
+    [
       'a second door for ky',
       { 'src/http.ts': "import ky from 'ky';", 'src/swap/b.ts': "import ky from 'ky';" },
       /src\/http\.ts and src\/swap\/b\.ts/,

@@ -9,7 +9,7 @@ const ROWS: readonly (readonly string[])[] = [
   ['solana', 'http', 'request', 'passage'],
   ['x402', 'swap'],
   ['transport', 'receipt'],
-  ['policy', 'events'],
+  ['policy', 'events', 'wire'],
   ['journal'],
   ['config'],
   ['connect'],
@@ -31,9 +31,13 @@ const DOORS: readonly { readonly name: RegExp; readonly where: RegExp; readonly 
   { name: /^@jup-ag\/api(\/|$)/, where: /^src\/swap\//, once: true },
   { name: /^@solana\/(web3\.js|spl-token)(\/|$)/, where: /^src\/solana\//, once: false },
   { name: /^ky(\/|$)/, where: /^src\//, once: true },
+  { name: /^valibot(\/|$)/, where: /^src\/wire\//, once: false },
   // The name is Node's own and that of the npm package; both give the class that web3.js and spl-token want.
   { name: /^buffer\/?$/, where: /^src\/solana\//, once: false },
 ];
+
+/** What the wire may load: it describes what the rest does, and knows the rest by its types alone. */
+const LEAVES_OF_THE_WIRE = /^src\/(wire\/|(errors|amount|network|solana\/address)\.ts$)/;
 
 /** Code that must not agree with src/ by sharing its mistakes. */
 const INDEPENDENT = /^(adapters\/sandbox|test\/(fixtures|builders|corpus))\//;
@@ -57,7 +61,7 @@ function target(from: string, specifier: string): string | undefined {
   return posix.join(posix.dirname(from), specifier).replace(/\.(m?)js$/, '.$1ts');
 }
 
-function badArrow({ from, to, specifier }: Arrow): string[] {
+function badArrow({ from, to, specifier, kind }: Arrow): string[] {
   const bad = (why: string) => [`${from} imports ${specifier}: ${why}`];
   if (INDEPENDENT.test(from) && (to?.startsWith('src/') === true || /^exact-change(?!\/sandbox$)(\/|$)/.test(specifier)))
     return bad('it must not share code with src/');
@@ -69,6 +73,7 @@ function badArrow({ from, to, specifier }: Arrow): string[] {
   if (to === undefined) return isBuiltin(specifier) ? bad('src/ runs outside Node too') : badPackage(from, specifier, bad);
   if (!/\.js$/.test(specifier)) return bad('relative imports end in .js');
   if (!to.startsWith('src/')) return from === 'src/index.ts' && COMPOSED.has(to) ? [] : bad('src/ does not know the edges');
+  if (from.startsWith('src/wire/') && kind !== 'type' && !LEAVES_OF_THE_WIRE.test(to)) return bad('the wire knows types and leaves only');
   return badLayer(from, to, bad);
 }
 

@@ -1,0 +1,79 @@
+import * as v from 'valibot';
+import { parseAmount } from '../amount.js';
+import { cleanText } from '../errors.js';
+import { isAddress } from '../solana/address.js';
+
+/** The largest base64 of one Solana transaction: 1232 bytes. */
+const MAX_TRANSACTION = 1_644;
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+const SHAPE_OF_ADDRESS = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/;
+
+/** Each schema says what a value has to be: the end of a sentence that begins with the name of its field. */
+const shaped = (rule: string, shape: RegExp, maxLength: number) =>
+  v.pipe(v.string(rule), v.maxLength(maxLength, rule), v.regex(shape, rule));
+
+// The shape bounds the length before anything is decoded.
+const ADDRESS = 'must be a base58 address.';
+export const address = v.pipe(
+  shaped(ADDRESS, SHAPE_OF_ADDRESS, 44),
+  v.check((text: string) => isAddress(text), ADDRESS),
+);
+
+// A symbol is shorter than any address. Whether it is pinned, and to what, is for the network to say.
+const MINT = 'must be a mint address or a pinned symbol such as "USDC".';
+export const mint = v.pipe(
+  shaped(MINT, /^(?:[A-Za-z0-9]{1,10}|[1-9A-HJ-NP-Za-km-z]{32,44})$/, 44),
+  v.check((text: string) => isMint(text), MINT),
+);
+
+function isMint(text: string): boolean {
+  return text.length <= 10 || isAddress(text);
+}
+
+const AMOUNT = 'must be base units as a decimal string, from "0" to "18446744073709551615".';
+export const amount = v.pipe(
+  shaped(AMOUNT, /^(?:0|[1-9][0-9]{0,19})$/, 20),
+  v.check((text) => parseAmount(text) !== undefined, AMOUNT),
+);
+
+/** A whole number of any size: sums of amounts, and what was asked for, may be beyond any account. */
+export const digits = shaped('must be a whole number as a decimal string.', /^(?:0|[1-9][0-9]{0,39})$/, 40);
+
+export const uiAmount = shaped('must be a decimal string.', /^(?:0|[1-9][0-9]{0,19})(?:\.[0-9]{1,255})?$/, 300);
+
+export const transaction = v.pipe(
+  shaped('must be the base64 of a transaction of at most 1232 bytes.', BASE64, MAX_TRANSACTION),
+  v.minLength(88, 'must be the base64 of a transaction.'),
+);
+
+export const swapMode = v.picklist(['ExactIn', 'ExactOut'], 'must be "ExactIn" or "ExactOut".');
+
+export const flag = v.boolean('must be true or false.');
+
+/** Exact as a number: no such field is money. */
+export const count = within(0, Number.MAX_SAFE_INTEGER);
+
+export function within(least: number, most: number): v.GenericSchema<number> {
+  const rule = `must be a whole number from ${least} to ${most}.`;
+  return v.pipe(v.number(rule), v.integer(rule), v.minValue(least, rule), v.maxValue(most, rule));
+}
+
+/** A whole number that may be below zero. */
+export const signed = v.pipe(v.number('must be a number.'), v.integer('must be a whole number.'));
+
+/** Basis points that a service worked out: a price may also have moved in our favour, and by parts of one. */
+export const impact = v.nullable(v.pipe(v.number('must be a number or null.'), v.finite('must be a number or null.')));
+
+/** Somebody's words: shown at most, so they are made fit to be, on either side. */
+export const text = v.pipe(v.string('must be text.'), v.transform(cleanText));
+
+/** A name that is looked up or shown. */
+export const name = shaped('must be a name of up to 64 visible ASCII characters.', /^[\x21-\x7e]{1,64}$/, 64);
+
+export const base64 = shaped('must be base64.', BASE64, 16_384);
+
+/** What a field may hold in front of whoever reads a request: a URL, a header's value, a body. */
+export function upTo(characters: number): v.GenericSchema<string> {
+  const rule = `must be text of at most ${characters} characters.`;
+  return v.pipe(v.string(rule), v.maxLength(characters, rule));
+}

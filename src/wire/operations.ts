@@ -1,0 +1,52 @@
+import * as v from 'valibot';
+import type { Transport } from '../transport.js';
+import { balanceRequest, balanceResponse } from './balance.js';
+import { autoPayRequest, parsedPayment, paymentParts, paymentResult } from './payment.js';
+import { buildRequest, quoteRequest, swapQuote, swapTransaction } from './swap.js';
+
+/** An operation of the REST interface. A GET's request is its query, another's is its JSON body. */
+export interface Operation<Q = unknown, A = unknown> {
+  readonly method: 'GET' | 'POST';
+  /** Below the base path of the service. */
+  readonly path: string;
+  /** In the query: which fields may repeat, and which are numbers. */
+  readonly query?: { readonly lists: readonly string[]; readonly numbers: readonly string[] };
+  readonly request: v.GenericSchema<unknown, Q>;
+  readonly response: v.GenericSchema<unknown, A>;
+}
+
+const operation = <Q, A>(one: Operation<Q, A>): Operation<Q, A> => one;
+
+const health = v.object({ status: v.literal('ok') });
+
+/** By operation id: what the service serves, and what `remote` and the OpenAPI document are made from. */
+export const operations = {
+  quote: operation({
+    method: 'GET',
+    path: '/api/quote',
+    query: { lists: [], numbers: ['slippageBps', 'maxAccounts'] },
+    request: quoteRequest,
+    response: swapQuote,
+  }),
+  buildSwap: operation({ method: 'POST', path: '/api/swap/build', request: buildRequest, response: swapTransaction }),
+  balance: operation({
+    method: 'GET',
+    path: '/api/balance',
+    query: { lists: ['mint'], numbers: [] },
+    request: balanceRequest,
+    response: balanceResponse,
+  }),
+  parsePayment: operation({ method: 'POST', path: '/api/x402/parse-payment', request: paymentParts, response: parsedPayment }),
+  autoPay: operation({ method: 'POST', path: '/api/x402/auto-pay', request: autoPayRequest, response: paymentResult }),
+} satisfies { readonly [O in Exclude<keyof Transport, 'swapInstruction'>]: Operation };
+
+export type OperationId = keyof typeof operations;
+
+/** Where the service says that it is there, and what it can do. Neither needs a transport. */
+export const pages = {
+  health: { method: 'GET', path: '/api/health', response: health },
+  openapi: { method: 'GET', path: '/openapi.json' },
+} as const;
+
+export type RequestOf<O extends OperationId> = v.InferOutput<(typeof operations)[O]['request']>;
+export type ResponseOf<O extends OperationId> = v.InferOutput<(typeof operations)[O]['response']>;

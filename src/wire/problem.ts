@@ -1,0 +1,146 @@
+import * as v from 'valibot';
+import {
+  cleanText,
+  errorCodes,
+  errorOfCode,
+  isExactChangeError,
+  TransportError,
+  type ErrorCode,
+  type ExactChangeError,
+  type Funds,
+  type Moved,
+  type Retry,
+} from '../errors.js';
+import { detailsSchemas } from './details.js';
+import { digits, text } from './fields.js';
+import { untrusted as untrustedSchema } from './payment.js';
+import { aboutProblem, isServiceCode, type ProblemCode, type ServiceCode } from './problems.js';
+
+/** RFC 9457, with what an {@link ExactChangeError} says besides. */
+export interface Problem {
+  readonly type: string;
+  readonly title: string;
+  readonly status: number;
+  readonly detail: string;
+  readonly code: string;
+  readonly funds: Funds;
+  readonly retry: Retry;
+  readonly moved: readonly Moved[];
+  readonly details: object;
+  readonly untrusted?: Readonly<Record<string, string>>;
+}
+
+export const PROBLEM_TYPE = 'application/problem+json';
+
+const FUNDS = ['untouched', 'swapped', 'uncertain', 'spent'] as const;
+const RETRIES = ['never', 'same', 'fresh'] as const;
+
+const moved = v.object({
+  kind: v.picklist(['swap', 'payment']),
+  signature: text,
+  inputMint: v.exactOptional(text),
+  inAmount: v.exactOptional(digits),
+  outputMint: v.exactOptional(text),
+  outAmount: v.exactOptional(digits),
+});
+
+/** A problem as a service sends it. Its `details` are judged by code, when it becomes an error again. */
+export const problem: v.GenericSchema<unknown, Problem> = v.object(
+  {
+    type: v.pipe(v.string(), v.maxLength(200)),
+    title: text,
+    status: v.pipe(v.number(), v.integer(), v.minValue(400), v.maxValue(599)),
+    detail: v.pipe(v.string(), v.maxLength(4_096)),
+    code: v.pipe(v.string(), v.regex(/^[a-z]+(?:_[a-z]+)*$/), v.maxLength(64)),
+    funds: v.picklist(FUNDS),
+    retry: v.picklist(RETRIES),
+    moved: v.pipe(v.array(moved), v.maxLength(16)),
+    details: v.looseObject({}),
+    untrusted: v.exactOptional(untrustedSchema),
+  },
+  'must be a problem.',
+);
+
+/**
+ * What a service answers for an error. One that is not ours says nothing of itself: its text was not written for strangers. Nor are the words of
+ * a node or of Jupiter passed on, which may quote a key of the service's; those of a seller are, which the caller brought.
+ */
+export function problemOf(error: unknown): Problem {
+  if (!isExactChangeError(error))
+    return serviceProblem('internal_error', 'The service failed. Try again, and name the request id to its operator.');
+  const { code, message, funds, retry, details, untrusted } = error;
+  return {
+    ...headOf(code),
+    detail: message,
+    ...{ code, funds, retry, moved: error.moved, details },
+    ...(untrusted === undefined || !OF_SELLERS.includes(error.name) ? {} : { untrusted }),
+  };
+}
+
+const OF_SELLERS: readonly string[] = ['ProtocolError', 'SettlementError'];
+
+/** A problem with the request itself; `detail` says what to do next. */
+export function serviceProblem(code: ServiceCode, detail: string, details: Readonly<Record<string, string | number>> = {}): Problem {
+  return { ...headOf(code), detail, code, funds: 'untouched', retry: RETRY[code] ?? 'never', moved: [], details };
+}
+
+const RETRY: { readonly [C in ServiceCode]?: Retry } = { request_timeout: 'fresh', cancelled: 'fresh', internal_error: 'fresh' };
+
+function headOf(code: ProblemCode): Pick<Problem, 'type' | 'title' | 'status'> {
+  return { type: `urn:exact-change:${code}`, ...aboutProblem(isServiceCode(code) || isErrorCode(code) ? code : 'internal_error') };
+}
+
+function isErrorCode(code: string): code is ErrorCode {
+  return errorCodes.some((one) => one === code);
+}
+
+// Only who signs can know of these.
+const NEVER_OF_A_SERVICE: readonly string[] = ['signing_failed', 'self_check_failed'];
+// And of these only who sends; a service does where it was handed a signed swap.
+const OF_A_SENDER: readonly string[] = ['swap_failed', 'swap_expired', 'swap_uncertain'];
+
+/**
+ * The error that a service's problem stands for: of the same class, with the same `code`, `details`, `retry`. What the service says in words
+ * is cleaned, and under `untrusted`; the message is ours. Of the money it is believed nothing but `untouched`, unless `sent` says that this call
+ * handed it a signed swap: then also `swapped` and `uncertain`. A problem that claims more, or is none, becomes `invalid_response`.
+ */
+export function errorOf(value: unknown, { sent = false }: { readonly sent?: boolean } = {}): ExactChangeError {
+  const read = v.safeParse(problem, value);
+  if (!read.success) return unusable('its error is no problem JSON of this interface');
+  const said = read.output;
+  const words = { detail: cleanText(said.detail) };
+  if (isServiceCode(said.code)) return refused(said.code, said.retry, words);
+  const { code } = said;
+  if (!isErrorCode(code)) return unusable('its error has a code that this version does not know', { code, ...words });
+  if (!isBelievable(said, code, sent)) return unusable('its error claims what only this side can know', { code, ...words });
+  const details = v.safeParse(detailsSchemas[code], said.details);
+  if (!details.success) return unusable('the numbers of its error do not fit its code', { code, ...words });
+  return errorOfCode(code, `${aboutProblem(code).title}, says the service. Its own words are in untrusted.detail.`, {
+    details: details.output,
+    funds: said.funds,
+    moved: said.moved,
+    retry: said.retry,
+    untrusted: { ...said.untrusted, ...words },
+  });
+}
+
+function isBelievable({ funds, moved: landed }: Problem, code: ErrorCode, sent: boolean): boolean {
+  if (NEVER_OF_A_SERVICE.includes(code) || /^payment_|^already_/.test(code)) return false;
+  if (!sent) return funds === 'untouched' && landed.length === 0 && !OF_A_SENDER.includes(code);
+  return funds !== 'spent' && landed.every(({ kind }) => kind === 'swap');
+}
+
+function unusable(reason: string, untrusted?: Readonly<Record<string, string>>): TransportError<'invalid_response'> {
+  return new TransportError('invalid_response', `The service's answer cannot be used: ${reason}. Try again, or use another.`, {
+    details: { service: 'service', reason },
+    ...(untrusted === undefined ? {} : { untrusted }),
+  });
+}
+
+function refused(code: ServiceCode, retry: Retry, untrusted: Readonly<Record<string, string>>): TransportError<'invalid_response'> {
+  const { title } = aboutProblem(code);
+  return new TransportError('invalid_response', `The service refused the request: ${title}. Its own words are in untrusted.detail.`, {
+    details: { service: 'service', reason: code },
+    ...{ retry, untrusted },
+  });
+}

@@ -1,0 +1,34 @@
+import { ConfigError } from '../errors.js';
+import type { Operation } from './operations.js';
+
+/** A whole number in its one spelling. */
+const WHOLE = /^(?:0|[1-9][0-9]{0,14})$/;
+
+/** A query as the object that its operation takes. Only a list may repeat: of two values of one field, either could be meant. Throws `invalid_option`. */
+export function readQuery({ query }: Pick<Operation, 'query'>, search: URLSearchParams): Record<string, unknown> {
+  const { lists = [], numbers = [] } = query ?? {};
+  const names = [...new Set(search.keys())];
+  const entries = names.map((name): [string, unknown] => {
+    const values = search.getAll(name);
+    const [value = ''] = values;
+    if (lists.includes(name)) return [name, values];
+    if (values.length > 1) throw repeated(name);
+    return [name, numbers.includes(name) && WHOLE.test(value) ? Number(value) : value];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** The query for a request: what {@link readQuery} reads. */
+export function writeQuery(request: object): URLSearchParams {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(request) as [string, unknown][]) {
+    if (value === undefined) continue;
+    for (const one of Array.isArray(value) ? value : [value]) search.append(name, String(one));
+  }
+  return search;
+}
+
+function repeated(name: string): ConfigError {
+  const option = name.slice(0, 100);
+  return new ConfigError('invalid_option', `Field ${option} is given more than once. Give it once.`, { details: { option } });
+}
