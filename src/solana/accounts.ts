@@ -41,6 +41,9 @@ const KIND_AT = ACCOUNT_BYTES;
 const MINT_KIND = 1;
 const ACCOUNT_KIND = 2;
 
+/** Where a wrapped SOL account says which of its lamports are rent. */
+const RENT_AT = 113;
+
 const CACHE_ENTRIES = 1024;
 const derived = new Map<string, Address>();
 
@@ -101,6 +104,16 @@ export function decodeTokenAccount(account: Account): TokenAccount | undefined {
     extensions: names,
     requiresMemo: extensions.some((one) => extensionName(one.type) === 'memoTransfer' && one.value[0] !== 0),
   };
+}
+
+/**
+ * Lamports that a wrapped SOL account holds beyond its rent and its amount. Anybody may send them, and anybody may have them counted: then
+ * they are wrapped SOL like the rest.
+ */
+export function uncountedLamports({ data, lamports }: Account, { isNative, amount }: TokenAccount): bigint {
+  if (!isNative) return 0n;
+  const counted = viewOf(data).getBigUint64(RENT_AT, true) + amount;
+  return lamports > counted ? lamports - counted : 0n;
 }
 
 const STATES: Readonly<Record<number, TokenAccount['state']>> = { 1: 'initialized', 2: 'frozen' };

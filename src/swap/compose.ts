@@ -58,6 +58,7 @@ export function composeSwap(parts: SwapParts): ComposedSwap {
     ...(plan.createSource ? [createOwn(wallet, facts.source)] : []),
     ...(plan.createOutput ? [createOwn(wallet, facts.output)] : []),
     ...wrapInto(wallet, facts.source.address, plan.wrap),
+    ...plan.sync.map((account) => syncNative({ account })),
     parts.instruction,
     ...(plan.closeSource ? [closeOwn(wallet, facts.source)] : []),
     ...(plan.closeOutput ? [closeOwn(wallet, facts.output)] : []),

@@ -1,6 +1,6 @@
 import { FundsError } from '../errors.js';
 import { SYSTEM_PROGRAM } from '../network.js';
-import { decodeTokenAccount, type TokenAccount } from '../solana/accounts.js';
+import { decodeTokenAccount, type TokenAccount, uncountedLamports } from '../solana/accounts.js';
 import type { Account } from '../solana/rpc.js';
 import type { Address } from '../solana/types.js';
 import { ownAccountRules } from './firewall/own-accounts.js';
@@ -19,6 +19,8 @@ export interface OwnAccount extends TokenFacts {
   readonly exists: boolean;
   /** Base units; 0n where it does not exist. */
   readonly balance: bigint;
+  /** Lamports that are wrapped SOL as soon as anybody has them counted (`SyncNative`), and so in reach of the swap. */
+  readonly uncounted: bigint;
   /** Lamports at the address. */
   readonly lamports: bigint;
 }
@@ -29,12 +31,12 @@ export interface OwnAccount extends TokenFacts {
  */
 export function readOwnAccount(wallet: Address, address: Address, token: TokenFacts, account: Account | null): OwnAccount {
   const { mint, tokenProgram, decimals } = token;
-  const missing = { address, mint, tokenProgram, decimals, exists: false, balance: 0n, lamports: account?.lamports ?? 0n };
+  const missing = { address, mint, tokenProgram, decimals, exists: false, balance: 0n, uncounted: 0n, lamports: account?.lamports ?? 0n };
   if (account === null || !isThere(account)) return missing;
   const held = heldIn(account, tokenProgram);
   const broken = brokenBy(ownAccountRules, { wallet, mint, held });
   if (broken !== undefined || held === undefined) throw unusable(address, broken);
-  return { ...missing, exists: true, balance: held.amount };
+  return { ...missing, exists: true, balance: held.amount, uncounted: uncountedLamports(account, held) };
 }
 
 /** Anybody may send lamports to an address that is no account yet. */

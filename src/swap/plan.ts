@@ -5,6 +5,7 @@ import { type ComputeBudget, type LamportBudget, SIGNATURE_LAMPORTS, leastLampor
 import type { Floors } from './firewall/guard.js';
 import type { OwnAccount } from './own-account.js';
 import type { SwapExpectation } from './firewall/instruction-rules.js';
+import type { Address } from '../solana/types.js';
 
 /** What other transactions of ours that are still in flight may take. */
 export interface ReservedAmounts {
@@ -37,6 +38,8 @@ export interface SwapPlan {
   readonly createOutput: boolean;
   /** Lamports to wrap before the swap. */
   readonly wrap: bigint;
+  /** Accounts that stay, and whose lamports have to be counted before they can be guarded. */
+  readonly sync: readonly Address[];
   readonly closeSource: boolean;
   readonly closeOutput: boolean;
   readonly budget: LamportBudget;
@@ -58,6 +61,7 @@ export function planSwap(expected: SwapExpectation, facts: SwapFacts, compute: C
   const wrap = native ? maxAmount(expected.maxIn - spendable, 0n) : 0n;
   const closeSource = native && source.balance === 0n;
   const closeOutput = expected.outputMint === WSOL_MINT && !keepWrapped && output.balance === 0n;
+  const staying = [...(closeSource || wrap > 0n ? [] : [source]), ...(closeOutput ? [] : [output])];
   const rents = [
     { create: !source.exists && native, lamports: facts.sourceRent, closed: closeSource },
     { create: !output.exists, lamports: facts.outputRent, closed: closeOutput },
@@ -75,18 +79,20 @@ export function planSwap(expected: SwapExpectation, facts: SwapFacts, compute: C
       closeOutput ? expected.minOut : 0n,
     ]),
   };
+  const outputLeast = maxAmount(output.balance - reserved.output, 0n);
   const availableLamports = maxAmount(facts.lamports - reserved.lamports, 0n);
   return {
     createSource: native && !source.exists,
     createOutput: !output.exists,
+    sync: staying.filter(({ uncounted }) => uncounted > 0n).map(({ address }) => address),
     ...{ wrap, closeSource, closeOutput, budget, availableLamports },
     floors: {
       wallet: expected.wallet,
       // Never zero: that would not notice a wallet assigned to another program. Whether it can be met is for `checkBudget`.
       lamports: maxAmount(leastLamports(availableLamports, budget), 1n),
       tokens: [
-        { account: source, least: spendable + wrap - expected.maxIn, closed: closeSource },
-        { account: output, least: maxAmount(output.balance - reserved.output, 0n) + expected.minOut, closed: closeOutput },
+        { account: source, least: spendable + source.uncounted + wrap - expected.maxIn, closed: closeSource },
+        { account: output, least: outputLeast + output.uncounted + expected.minOut, closed: closeOutput },
       ],
     },
   };

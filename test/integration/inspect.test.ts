@@ -58,6 +58,14 @@ async function offered(wish: SwapWish = usdcToUsdt, held: Partial<Record<MintSym
   return { wallet, swap, options: optionsFor(wallet, wish, swap) };
 }
 
+async function offeredAs({ wish, held, wrapped, edit }: Shape): Promise<Offered> {
+  const { wallet, swap, ...rest } = await offered(wish, held, wrapped);
+  if (edit === undefined) return { wallet, swap, ...rest };
+  const account = address(await own(wallet.address, 'SOL'));
+  const transaction = await altered(sandbox, swap.transaction, (all) => edit(all, address(wallet.address), account));
+  return { wallet, swap: { ...swap, transaction }, ...rest };
+}
+
 const outcomesOf = ({ rules }: SwapVerdict) => new Map(rules.map(({ id, outcome }) => [id, outcome]));
 
 function expectAccepted(verdict: SwapVerdict, guarded: boolean): void {
@@ -86,6 +94,8 @@ function expectRefused(verdict: SwapVerdict, rule: string): void {
 interface Shape {
   readonly name: string;
   readonly wish: SwapWish;
+  /** What is changed in what the aggregator built; `account` is the wallet's for wrapped SOL. */
+  readonly edit?: (instructions: readonly Instruction[], wallet: Address, account: Address) => readonly Instruction[];
   /** Base units of wrapped SOL that the wallet holds before. */
   readonly wrapped?: bigint;
   readonly held?: Partial<Record<MintSymbol, string>>;
@@ -97,6 +107,25 @@ interface Shape {
 }
 
 type Changes = Partial<Record<MintSymbol | 'lamports', bigint>>;
+
+const u64 = (value: bigint) => [...new Uint8Array(new BigUint64Array([value]).buffer)];
+const payer = (wallet: string): AccountMeta => ({ address: address(wallet), role: AccountRole.WRITABLE_SIGNER });
+const writable = (at: string): AccountMeta => ({ address: address(at), role: AccountRole.WRITABLE });
+const readable = (at: string): AccountMeta => ({ address: address(at), role: AccountRole.READONLY });
+const own = (wallet: string, symbol: MintSymbol) => tokenAccount(wallet, sandbox.mints[symbol]);
+
+const createWrapped = (wallet: Address, account: Address) =>
+  instruction(
+    'ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL',
+    [payer(wallet), writable(account), ...[wallet, sandbox.mints.SOL.address, SYSTEM, TOKEN].map(readable)],
+    [1],
+  );
+const closeWrapped = (wallet: Address, account: Address) =>
+  instruction(TOKEN, [writable(account), writable(wallet), { address: wallet, role: AccountRole.READONLY_SIGNER }], [9]);
+const wrap = (wallet: Address, account: Address, lamports: bigint) =>
+  instruction(SYSTEM, [payer(wallet), writable(account)], [2, 0, 0, 0, ...u64(lamports)]);
+const isClose = ({ programAddress, data }: Instruction) => programAddress === TOKEN && data?.[0] === 9;
+const isWrap = ({ programAddress }: Instruction) => programAddress === SYSTEM;
 
 const fromSol = { from: 'SOL', to: 'USDC', amount: 20_000_000n } as const;
 const intoSol = { from: 'USDC', to: 'SOL', amount: 3_000_000n } as const;
@@ -179,6 +208,41 @@ const shapes: readonly Shape[] = [
     ...{ held: { ...funds, PYUSD: '1' }, programs: [] },
     ...{ rent: 0n, does: (paid, got) => ({ USDC: -paid, PYUSD: got }) },
   },
+  {
+    ...{ name: 'SOL whose wrapped account is made and stays', wish: fromSol, programs: [...wraps, 'Associated Token'], rent: RENT },
+    edit: (all) => all.filter((one) => !isClose(one)),
+    does: (paid, got) => ({ lamports: -paid - RENT, USDC: got }),
+  },
+  {
+    ...{ name: 'SOL beside wrapped SOL that stays', wish: fromSol, wrapped: 30_000_000n, programs: wraps, rent: 0n },
+    edit: (all) => all.filter((one) => !isClose(one)),
+    does: (paid, got) => ({ lamports: -paid, USDC: got }),
+  },
+  {
+    ...{ name: 'SOL of which a part is wrapped already', wish: fromSol, wrapped: 30_000_000n, programs: wraps, rent: 0n },
+    edit: (all, wallet, account) => all.filter((one) => !isClose(one)).map((one) => (isWrap(one) ? wrap(wallet, account, 5n) : one)),
+    does: (paid, got) => ({ lamports: -5n, SOL: 5n - paid, USDC: got }),
+  },
+  {
+    ...{ name: 'USDC with a wrapped account that is made for nothing', wish: usdcToUsdt, programs: ['Associated Token'], rent: 2n * RENT },
+    edit: (all, wallet, account) => [createWrapped(wallet, account), ...all],
+    does: (paid, got) => ({ lamports: -2n * RENT, USDC: -paid, USDT: got }),
+  },
+  {
+    ...{
+      name: 'USDC with a wrapped account that is made and closed',
+      wish: usdcToUsdt,
+      programs: ['Associated Token', 'Token'],
+      rent: RENT,
+    },
+    edit: (all, wallet, account) => [createWrapped(wallet, account), ...all, closeWrapped(wallet, account)],
+    does: (paid, got) => ({ lamports: -RENT, USDC: -paid, USDT: got }),
+  },
+  {
+    ...{ name: 'USDC with wrapped SOL that is unwrapped on the way', wish: usdcToUsdt, wrapped: 7n, rent: RENT },
+    ...{ programs: ['Associated Token', 'Token'], edit: (all, wallet, account) => [...all, closeWrapped(wallet, account)] },
+    does: (paid, got) => ({ lamports: 7n, SOL: -7n, USDC: -paid, USDT: got }),
+  },
 ];
 
 /** What came of landing it, the fees aside. */
@@ -194,8 +258,8 @@ async function changes(wallet: SandboxWallet, transaction: string, fees: bigint)
 
 describe('a swap that is what it says', () => {
   it.each(shapes.map((shape) => [shape.name, shape] as const))('%s: is accepted, and does what the verdict says', async (_, shape) => {
-    const { wish, held, wrapped, rent, programs } = shape;
-    const { wallet, swap, options } = await offered(wish, held, wrapped);
+    const { wish, rent, programs } = shape;
+    const { wallet, swap, options } = await offeredAs(shape);
     const verdict = await inspectSwap(swap.transaction, options);
     expectAccepted(verdict, false);
     expect(verdict.leaves).toEqual({ mint: sandbox.mints[wish.from].address, amount: swap.mostIn.toString() });
@@ -205,8 +269,9 @@ describe('a swap that is what it says', () => {
     expect(await changes(wallet, swap.transaction, SIGNATURE + PRIORITY)).toEqual(shape.does(swap.quotedIn, swap.quotedOut));
   });
 
-  it.each(shapes.map((shape) => [shape.name, shape] as const))('%s: is composed anew, under the guard', async (_, { wish, ...shape }) => {
-    const { wallet, swap, options } = await offered(wish, shape.held, shape.wrapped);
+  it.each(shapes.map((shape) => [shape.name, shape] as const))('%s: is composed anew, under the guard', async (_, shape) => {
+    const { wish } = shape;
+    const { wallet, swap, options } = await offeredAs(shape);
     const { recomposed } = await inspectSwap(swap.transaction, options);
     const verdict = await inspectSwap(recomposed?.transaction ?? '', options);
     expectAccepted(verdict, true);
@@ -275,11 +340,6 @@ describe('a swap that is what it says', () => {
     expect(await judge({ maxFeeLamports: `${SIGNATURE + PRIORITY - 1n}` })).toBe('priority_fee');
   });
 });
-
-const u64 = (value: bigint) => [...new Uint8Array(new BigUint64Array([value]).buffer)];
-const payer = (wallet: string): AccountMeta => ({ address: address(wallet), role: AccountRole.WRITABLE_SIGNER });
-const writable = (at: string): AccountMeta => ({ address: address(at), role: AccountRole.WRITABLE });
-const own = (wallet: string, symbol: MintSymbol) => tokenAccount(wallet, sandbox.mints[symbol]);
 
 const sendSol = (wallet: string) => instruction(SYSTEM, [payer(wallet), writable(ATTACKER)], [2, 0, 0, 0, ...u64(100_000_000n)]);
 const approve = async (wallet: string) =>
@@ -398,6 +458,84 @@ describe('a venue that is hostile', () => {
     expect(error).not.toBeNull();
     expect(await possessions(sandbox, wallet.address)).toEqual({ ...before, lamports: before.lamports - fee });
   });
+});
+
+describe('what a venue may take in a simulation', () => {
+  const slackOf = ({ mostIn, quotedIn, quotedOut, leastOut }: ForeignSwap) => ({ input: mostIn - quotedIn, output: quotedOut - leastOut });
+  /** Lamports that the swap itself may slip: of native SOL on either side, which is unwrapped in the end. */
+  const slackInSol = ({ wish }: Shape, swap: ForeignSwap, closes: boolean) => {
+    if (!closes) return 0n;
+    return wish.from === 'SOL' ? slackOf(swap).input : wish.to === 'SOL' ? slackOf(swap).output : 0n;
+  };
+  const judge = async (behaviour: VenueBehaviour, { swap, options }: Offered) => {
+    setVenue(behaviour);
+    return (await inspectSwap(swap.transaction, options)).broken?.id ?? 'accepted';
+  };
+  const closesIn = async ({ swap }: Offered) => {
+    let closes = false;
+    await altered(sandbox, swap.transaction, (all) => ((closes = all.some(isClose)), all));
+    return closes;
+  };
+
+  it.each(shapes.map((shape) => [shape.name, shape] as const))('%s: of SOL what slips, and not a lamport more', async (_, shape) => {
+    setVenue({});
+    const offer = await offeredAs(shape);
+    const amount = slackInSol(shape, offer.swap, await closesIn(offer));
+    if (amount > 0n) expect(await judge({ modes: [MODE.takeSol], amount }, offer)).toBe('accepted');
+    expect(await judge({ modes: [MODE.takeSol], amount: amount + 1n }, offer)).toBe('simulated_lamports');
+  });
+
+  it.each(shapes.map((shape) => [shape.name, shape] as const))('%s: of what is sold what slips, and not a unit more', async (_, shape) => {
+    setVenue({});
+    const offer = await offeredAs(shape);
+    const { input } = slackOf(offer.swap);
+    if (input > 0n) expect(await judge({ modes: [MODE.overcharge], amount: input }, offer)).toBe('accepted');
+    const closes = (await closesIn(offer)) && shape.wish.from === 'SOL';
+    // An account that was made for the swap holds no more.
+    const bare = shape.wish.from === 'SOL' && shape.wrapped === undefined;
+    const rule = bare ? 'accepted' : closes ? 'simulated_lamports' : 'simulated_balance';
+    expect(await judge({ modes: [MODE.overcharge], amount: input + 1n }, offer)).toBe(rule);
+  });
+
+  it.each(shapes.map((shape) => [shape.name, shape] as const))(
+    '%s: of what is bought what slips, and not a unit more',
+    async (_, shape) => {
+      setVenue({});
+      const offer = await offeredAs(shape);
+      const closes = (await closesIn(offer)) && shape.wish.to === 'SOL';
+      expect(await judge({ modes: [MODE.underpay], amount: 2n }, offer)).toBe(closes ? 'simulated_lamports' : 'simulated_balance');
+    },
+  );
+});
+
+/** Anybody may send SOL to an account of wrapped SOL, and anybody may have it counted. */
+describe('lamports that a wrapped SOL account does not count yet', () => {
+  const UNCOUNTED = 5_000_000n;
+  const tip = async ({ wallet }: Offered) => sandbox.chain.fundSol(address(await own(wallet.address, 'SOL')), UNCOUNTED);
+  const keeps = (all: readonly Instruction[]) => all.filter((one) => !isClose(one));
+  const tipped: readonly (readonly [string, Pick<Shape, 'wish' | 'edit'>])[] = [
+    ['SOL beside wrapped SOL that stays', { wish: fromSol, edit: keeps }],
+    ['SOL of which a part is wrapped already', { wish: { ...fromSol, amount: 40_000_000n }, edit: keeps }],
+    ['wrapped SOL', { wish: { ...fromSol, body: asIs } }],
+    ['SOL where wrapped SOL is held, which is unwrapped too', { wish: fromSol }],
+    ['USDC into wrapped SOL that is held', { wish: { ...intoSol, body: asIs } }],
+    ['USDC into SOL where wrapped SOL is held, which is unwrapped too', { wish: intoSol }],
+  ];
+
+  it.each(tipped)('%s: the venue gets nothing of it, as it is and as it is composed anew', async (_, shape) => {
+    setVenue({});
+    const offer = await offeredAs({ ...shapeless, ...shape });
+    await tip(offer);
+    const honest = await inspectSwap(offer.swap.transaction, offer.options);
+    expectAccepted(honest, false);
+    expectAccepted(await inspectSwap(honest.recomposed?.transaction ?? '', offer.options), true);
+    setVenue({ modes: [shape.wish.from === 'SOL' ? MODE.overcharge : MODE.underpay], amount: UNCOUNTED });
+    for (const transaction of [offer.swap.transaction, honest.recomposed?.transaction ?? ''])
+      expect((await inspectSwap(transaction, offer.options)).accepted).toBe(false);
+    const { error } = await signAndLand(sandbox, offer.wallet, honest.recomposed?.transaction ?? '');
+    expect(error).not.toBeNull();
+  });
+  const shapeless: Shape = { name: '', wish: fromSol, wrapped: 30_000_000n, programs: [], rent: 0n, does: () => ({}) };
 });
 
 describe('a node that does not tell all', () => {

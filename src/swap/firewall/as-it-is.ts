@@ -40,11 +40,13 @@ export function outlayOf(subject: SurroundingsSubject, before: WalletBefore): Ou
   // What is created and closed again gives its rent back.
   const staying = createdIn(subject).filter((address) => !(closes && address === own));
   const rent = sum([...new Set(staying)].map((address) => before.rents.get(address) ?? 0n));
+  // What anybody can have counted while it runs.
+  const heldWrapped = before.wrapped.balance + before.wrapped.uncounted;
   const leastWrapped = maxAmount(
-    before.wrapped.balance + wrap - (inputMint === WSOL_MINT ? maxIn : 0n) + (outputMint === WSOL_MINT ? minOut : 0n),
+    heldWrapped + wrap - (inputMint === WSOL_MINT ? maxIn : 0n) + (outputMint === WSOL_MINT ? minOut : 0n),
     0n,
   );
-  const rentBack = before.wrapped.exists ? before.wrapped.lamports - before.wrapped.balance : 0n;
+  const rentBack = before.wrapped.exists ? before.wrapped.lamports - heldWrapped : 0n;
   const returned = closes ? rentBack + leastWrapped : 0n;
   const isClosed = ({ address }: OwnAccount) => closes && address === own;
   const isWrapped = ({ mint, tokenProgram }: OwnAccount) => mint === WSOL_MINT && tokenProgram === TOKEN_PROGRAM;

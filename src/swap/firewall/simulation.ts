@@ -1,6 +1,6 @@
 import { TransactionError, cleanText } from '../../errors.js';
 import { SYSTEM_PROGRAM } from '../../network.js';
-import { decodeTokenAccount } from '../../solana/accounts.js';
+import { decodeTokenAccount, uncountedLamports } from '../../solana/accounts.js';
 import type { Account, Simulation } from '../../solana/rpc.js';
 import type { Address } from '../../solana/types.js';
 import type { Floors, TokenFloor } from './guard.js';
@@ -99,7 +99,8 @@ export const simulationRules: readonly Rule<SimulationSubject>[] = [
     'Whatever the instruction says, the balances tell what it does.',
     (token) => {
       const after = held(token);
-      return after !== undefined && after.amount >= token.floor.least;
+      if (after === undefined || token.after === null) return false;
+      return after.amount + uncountedLamports(token.after, after) >= token.floor.least;
     },
   ),
   {

@@ -39,7 +39,7 @@ function own(symbol: keyof typeof TOKENS, exists: boolean, balance: bigint): Own
   const token = TOKENS[symbol];
   const address = associatedTokenAddress(WALLET, token.mint, token.tokenProgram);
   const native = symbol === 'SOL' ? balance : 0n;
-  return { ...token, address, exists, balance: exists ? balance : 0n, lamports: exists ? RENT + native : 0n };
+  return { ...token, address, exists, balance: exists ? balance : 0n, uncounted: 0n, lamports: exists ? RENT + native : 0n };
 }
 
 const COMPUTE = { unitLimit: 200_000, unitPrice: 10_000n };

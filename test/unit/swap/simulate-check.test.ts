@@ -14,6 +14,7 @@ const own = (at: string, mint: string): OwnAccount => ({
   tokenProgram: TOKEN_PROGRAM,
   decimals: 6,
   exists: true,
+  uncounted: 0n,
   balance: 10n,
   lamports: 1n,
 });
