@@ -54,7 +54,7 @@ export async function readExposed(rpc: Pick<Rpc, 'accounts'>, foreign: readonly 
   const starts = Array.from({ length: Math.ceil(addresses.length / READ_AT_ONCE) }, (_, index) => index * READ_AT_ONCE);
   const read = await Promise.all(starts.map((start) => rpc.accounts(addresses.slice(start, start + READ_AT_ONCE), options)));
   const accounts = read.flatMap((part) => part.accounts);
-  return foreign.map(({ writable }, index) => ({ writable, account: accounts[index] ?? null }));
+  return foreign.map(({ address, writable }, index) => ({ address, writable, account: accounts[index] ?? null }));
 }
 
 /** Lamports that creating the account takes; somebody may have sent some to its address already. */

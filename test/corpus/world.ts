@@ -60,7 +60,7 @@ export const EXPOSED = {
   ofMultisig: someKey(196),
   ofMultisig2022: someKey(198),
   /** At a program that nobody knows: a loan, an asset, an order. */
-  loan: someKey(150),
+  loan: someKey(142),
 } as const;
 
 /** What {@link EXPOSED.nonce} holds: a blockhash that never expires. */
@@ -178,7 +178,7 @@ const exposed: readonly [Address, ChainAccount][] = [
   [EXPOSED.multisig, multisig(PROGRAMS.token, WALLET)],
   [EXPOSED.ofMultisig, held(MINTS.usdc, EXPOSED.multisig, 7_000_000n)],
   [EXPOSED.ofMultisig2022, held(MINTS.pyusd, EXPOSED.multisig2022, 7_000_000n)],
-  [EXPOSED.loan, account(someKey(152), concat(new Uint8Array(8).fill(3), keyBytes(WALLET), new Uint8Array(100)))],
+  [EXPOSED.loan, account(someKey(144), concat(new Uint8Array(8).fill(3), keyBytes(WALLET), new Uint8Array(100)))],
   [EXPOSED.multisig2022, multisig(PROGRAMS.token2022, WALLET)],
 ];
 

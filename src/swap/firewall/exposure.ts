@@ -1,7 +1,9 @@
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
+import { isOnCurve } from '../../solana/accounts.js';
 import { addressBytes } from '../../solana/address.js';
 import type { Account } from '../../solana/rpc.js';
 import type { AccountMeta, Address, Instruction } from '../../solana/types.js';
+import { isThere } from '../own-account.js';
 import { type Rule, enforce } from './rule.js';
 
 /** The accounts that the swap names besides the wallet and its own source and output; each once, writable if it is so anywhere. */
@@ -16,6 +18,7 @@ export function foreignAccounts(instruction: Instruction, own: readonly Address[
 
 /** An account in reach of the swap, as the chain has it. */
 export interface Exposed {
+  readonly address: Address;
   readonly writable: boolean;
   readonly account: Account | null;
 }
@@ -35,6 +38,12 @@ export const exposureRules: readonly Rule<ExposureSubject>[] = [
     // Of any program: which of them obey a key in their data is not for us to know.
     passes: ({ wallet, exposed }) =>
       exposed.every(({ writable, account }) => !writable || account === null || !contains(account.data, wallet)),
+  },
+  {
+    id: 'exposed_vacancy',
+    refuses: 'it could write to an address at which a token account of the wallet can still come to be',
+    why: 'What arrives there before the swap lands, by a payment or another swap, would lie in reach of the venue.',
+    passes: ({ exposed }) => exposed.every(({ address, writable, account }) => !writable || isThere(account) || isOnCurve(address)),
   },
   {
     id: 'exposed_multisig',

@@ -1,11 +1,14 @@
 import type { Address } from '@solana/kit';
 import { account, tokenAccount, type Accounts, type TokenAccount } from '../accounts.js';
-import { ATTACKER, MINTS, PROGRAMS, WALLET, own, someKey, tokenProgramOf } from '../addresses.js';
+import { ATTACKER, FAKE_MINTS, MINTS, PROGRAMS, WALLET, own, someKey, tokenProgramOf } from '../addresses.js';
 import { draftOf, withTerms, type Base, type DirectionName } from '../bases.js';
 import { transaction } from '../build.js';
 import { family, formsWhere, naming, saying, type Attack } from '../case.js';
 import { readonly, writable } from '../instructions.js';
 import { EXPOSED, TABLES, TABLE_ENTRIES } from '../world.js';
+
+/** A token that the wallet has no account of. */
+const NOT_HELD = FAKE_MINTS.usdc;
 
 /** The venue may write to it, and the wallet signs for the venue. */
 const handing = (attack: string, ...addresses: readonly Address[]): Attack => ({
@@ -46,6 +49,16 @@ const exposures: readonly Attack[] = [
   handing('vote', EXPOSED.vote),
   handing('loan', EXPOSED.loan),
   handing('behind_harmless_ones', someKey(254), ATTACKER, EXPOSED.stake),
+  {
+    attack: 'account_that_is_yet_to_come',
+    rule: 'exposed_vacancy',
+    make: saying(({ venues }) => ({ venues: [...venues, writable(own(NOT_HELD))] })),
+  },
+  {
+    ...{ attack: 'account_that_is_yet_to_come_and_has_lamports', rule: 'exposed_vacancy' },
+    make: saying(({ venues }) => ({ venues: [...venues, writable(own(NOT_HELD))] })),
+    accounts: () => new Map([[own(NOT_HELD), account(PROGRAMS.system)]]),
+  },
   throughMultisig('account_of_a_multisig', EXPOSED.ofMultisig, EXPOSED.multisig),
   throughMultisig('account_of_a_multisig_2022', EXPOSED.ofMultisig2022, EXPOSED.multisig2022),
   { attack: 'third_ata_from_lut', rule: 'exposed_account', make: fromTable },

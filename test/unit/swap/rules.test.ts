@@ -5,7 +5,23 @@ import { isExactChangeError } from '../../../src/errors.js';
 import type { Instruction } from '../../../src/solana/types.js';
 import { checkExposure, type Exposed, foreignAccounts } from '../../../src/swap/firewall/exposure.js';
 import { checkSwap } from '../../../src/swap/firewall/check-swap.js';
-import { DESTINATION, EXPECTED, SOURCE, STRANGER, USDC, VENUE_SWAP, WALLET, account, fromKit, someKey, withAccount } from './support.js';
+import { TOKEN_2022_PROGRAM } from '../../../src/network.js';
+import { associatedTokenAddress } from '../../../src/solana/accounts.js';
+import { createKeySigner } from '../../../src/solana/keys.js';
+import {
+  DESTINATION,
+  EXPECTED,
+  PYUSD,
+  SOURCE,
+  STRANGER,
+  USDC,
+  VENUE_SWAP,
+  WALLET,
+  account,
+  fromKit,
+  someKey,
+  withAccount,
+} from './support.js';
 
 const exactIn = { ...VENUE_SWAP, inAmount: 1_005_000n, quotedOutAmount: 1_000_000n };
 const exactOut = { ...VENUE_SWAP, outAmount: 1_000_000n, quotedInAmount: 1_000_000n };
@@ -153,6 +169,9 @@ describe('forms that are not understood', () => {
   });
 });
 
+/** An address with a key to it. */
+const SOMEBODY = createKeySigner(new Uint8Array(32).fill(5)).address;
+
 describe('what else the venue could reach', () => {
   const wallet = getAddressEncoder().encode(WALLET);
   const naming = (owner: string, offset: number) => {
@@ -161,8 +180,8 @@ describe('what else the venue could reach', () => {
     return account(owner, data);
   };
 
-  const writable = (held: Exposed['account']): Exposed => ({ writable: true, account: held });
-  const readonly = (held: Exposed['account']): Exposed => ({ writable: false, account: held });
+  const writable = (held: Exposed['account'], address: string = STRANGER): Exposed => ({ address, writable: true, account: held });
+  const readonly = (held: Exposed['account']): Exposed => ({ address: STRANGER, writable: false, account: held });
 
   it('leaves out what the swap is about, and tells what can be written', () => {
     const found = foreignAccounts(FORMS.route_v2.instruction, [WALLET, SOURCE, DESTINATION]);
@@ -190,7 +209,7 @@ describe('what else the venue could reach', () => {
     ['a loan of the wallet, at a program that nobody knows', someKey(50), 8],
     ['the very end of the data', 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA', 168],
   ])('%s is refused', (_, owner, offset) => {
-    expect(() => checkExposure(WALLET, [writable(null), writable(naming(owner, offset))])).toThrow(
+    expect(() => checkExposure(WALLET, [readonly(null), writable(naming(owner, offset))])).toThrow(
       expect.objectContaining({ details: { rule: 'exposed_account' } }),
     );
   });
@@ -205,6 +224,19 @@ describe('what else the venue could reach', () => {
       );
     },
   );
+
+  it.each<[string, Exposed['account']]>([
+    ['nothing', null],
+    ['nothing but lamports', account('11111111111111111111111111111111', new Uint8Array())],
+  ])('refuses an address that holds %s and can become an account of the wallet', (_, held) => {
+    const vacant = associatedTokenAddress(WALLET, PYUSD, TOKEN_2022_PROGRAM);
+    expect(() => checkExposure(WALLET, [writable(held, vacant)])).toThrow(
+      expect.objectContaining({ details: { rule: 'exposed_vacancy' } }),
+    );
+    // Somebody's plain wallet, such as one that collects a venue's fees.
+    expect(() => checkExposure(WALLET, [writable(held, SOMEBODY)])).not.toThrow();
+    expect(() => checkExposure(WALLET, [{ ...writable(held, vacant), writable: false }])).not.toThrow();
+  });
 
   it('takes accounts of others, and those that name the wallet and are only read', () => {
     const token = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
