@@ -74,7 +74,7 @@ export class Trial {
     readonly node: Rpc,
     private readonly vaults: readonly Address[],
     /** The one blockhash on which transactions can land. */
-    private readonly blockhash: string,
+    readonly blockhash: string,
   ) {}
 
   static async open(seed: string): Promise<Trial> {
