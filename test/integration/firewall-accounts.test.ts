@@ -188,4 +188,17 @@ describe('what comes between the signature and the landing', () => {
     spoil(trader.at.USDT, offset, bytes);
     expect(await landsForTheFeeAlone(sandbox, trader, swap)).toBe(part);
   });
+
+  it.each(formNames)('%s: an account of the wallet that can still come to be is not put in reach of the venue', async (form) => {
+    const trader = await traderOn(sandbox, rpc);
+    const handed: AccountMeta = { address: trader.at.PYUSD, role: AccountRole.WRITABLE };
+    expect(sandbox.chain.account(trader.at.PYUSD)).toBeUndefined();
+    const error = await failureOf(trader.sign(form, directions['USDC to USDT'], [handed]), 'unsafe_swap');
+    expect(error.details.rule).toBe('exposed_vacancy');
+    // Lamports that somebody sends there make it no safer.
+    sandbox.chain.fundSol(trader.at.PYUSD, 1_000_000n);
+    const again = await failureOf(trader.sign(form, directions['USDC to USDT'], [handed]), 'unsafe_swap');
+    expect(again.details.rule).toBe('exposed_vacancy');
+    expect(trader.signed).toEqual([]);
+  });
 });
