@@ -1,19 +1,47 @@
 import { outcomes } from '../src/autopay/outcomes.js';
 import { attemptStates } from '../src/journal/states.js';
+import { type FirewallStage, ruleTexts } from '../src/swap/firewall/catalog.js';
+import { stageTexts } from './firewall-stages.js';
 
-/** README's text with the tables that come from the code, between their marks. */
-export function withTables(readme: string): string {
-  const states = Object.entries(attemptStates).map(([name, { meaning, counts, next, onCrash, onRepeat }]) => {
+/** What comes from the code, by document and mark. */
+const parts: Readonly<Record<string, Readonly<Record<string, () => string>>>> = {
+  'README.md': { 'attempt states': states, outcomes: answers },
+  'SECURITY.md': { 'firewall rules': firewall },
+};
+
+export const documents: readonly string[] = Object.keys(parts);
+
+/** A document's text with what comes from the code between its marks. */
+export function withTables(document: string, text: string): string {
+  return Object.entries(parts[document] ?? {}).reduce((all, [mark, content]) => between(document, all, mark, content()), text);
+}
+
+function states(): string {
+  const rows = Object.entries(attemptStates).map(([name, { meaning, counts, next, onCrash, onRepeat }]) => {
     const after = next.filter((one) => one !== name).map(code);
     return [code(name), meaning, counts ? 'yes' : 'no', after.join(', '), onCrash, onRepeat];
   });
-  const answers = Object.entries(outcomes).map(([name, { when, call, delivered, askFirst, resign }]) => {
+  return table(['State', 'Meaning', 'Counts against caps', 'May become', 'After a crash', 'An equal call'], rows);
+}
+
+function answers(): string {
+  const rows = Object.entries(outcomes).map(([name, { when, call, delivered, askFirst, resign }]) => {
     const chain = askFirst ? 'before the call ends' : 'in the background';
     return [code(name), when, call.includes(' ') ? call : code(call), delivered ? 'yes' : 'no', chain, resign ? 'yes' : 'no'];
   });
-  const stateHead = ['State', 'Meaning', 'Counts against caps', 'May become', 'After a crash', 'An equal call'];
-  const answerHead = ['Outcome', 'When', 'The call gives', 'Delivered', 'The chain is asked', '`policy.resign`'];
-  return between(between(readme, 'attempt states', table(stateHead, states)), 'outcomes', table(answerHead, answers));
+  return table(['Outcome', 'When', 'The call gives', 'Delivered', 'The chain is asked', '`policy.resign`'], rows);
+}
+
+function firewall(): string {
+  const rules = ruleTexts();
+  const stages = [...new Set(rules.map(({ stage }) => stage))];
+  return stages.map((stage) => stageTable(stage, rules)).join('\n\n');
+}
+
+function stageTable(stage: FirewallStage, rules: ReturnType<typeof ruleTexts>): string {
+  const { looksAt, provedBy } = stageTexts[stage];
+  const rows = rules.filter((one) => one.stage === stage).map(({ rule: { id, refuses, why } }) => [code(id), refuses, why]);
+  return `**${code(stage)}** looks at ${looksAt}. Proved by ${provedBy.map(code).join(', ')}.\n\n${table(['Rule', 'Refuses it where', 'Why'], rows)}`;
 }
 
 function code(text: string): string {
@@ -24,9 +52,9 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n');
 }
 
-function between(text: string, mark: string, content: string): string {
+function between(document: string, text: string, mark: string, content: string): string {
   const [open, close] = [`<!-- ${mark} -->`, `<!-- /${mark} -->`];
   const [start, end] = [text.indexOf(open), text.indexOf(close)];
-  if (start === -1 || end < start) throw new Error(`README.md has no place for the table "${mark}".`);
+  if (start === -1 || end < start) throw new Error(`${document} has no place for "${mark}".`);
   return `${text.slice(0, start + open.length)}\n\n${content}\n\n${text.slice(end)}`;
 }

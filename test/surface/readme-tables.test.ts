@@ -1,10 +1,39 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { format } from 'prettier';
-import { expect, it } from 'vitest';
-import { withTables } from '../../scripts/tables.js';
+import { describe, expect, it } from 'vitest';
+import { stageTexts } from '../../scripts/firewall-stages.js';
+import { documents, withTables } from '../../scripts/tables.js';
+import { ruleTexts } from '../../src/swap/firewall/catalog.js';
 
-it('README shows the states and outcomes as the code has them', async () => {
-  const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
-  const anew = await format(withTables(readme), { parser: 'markdown', printWidth: 140, singleQuote: true });
-  expect(anew).toBe(readme);
+const at = (path: string) => new URL(`../../${path}`, import.meta.url);
+
+it.each(documents)('%s shows what comes from the code as the code has it', async (document) => {
+  const text = await readFile(at(document), 'utf8');
+  const anew = await format(withTables(document, text), { parser: 'markdown', printWidth: 140, singleQuote: true });
+  expect(anew).toBe(text);
 });
+
+describe('the rules of the firewall', () => {
+  const rules = ruleTexts();
+
+  it.each(rules.map(({ stage, rule: { id } }) => [id, stage] as const))('%s is named in a test that proves the stage %s', (id, stage) => {
+    const texts = stageTexts[stage].provedBy.map(textOf);
+    expect(texts.some((text) => new RegExp(`\\b${id}\\b`).test(text))).toBe(true);
+  });
+
+  it('have each an id of their own, and read as the rest of a sentence and a reason', () => {
+    const ids = rules.map(({ rule }) => rule.id);
+    expect(new Set(ids).size).toBe(ids.length);
+    const odd = rules.filter(
+      ({ rule: { id, refuses, why } }) => !/^[a-z0-9_]+$/.test(id) || !/^[^A-Z|][^|]*[^.|]$/.test(refuses) || !/^[A-Z][^|]*\.$/.test(why),
+    );
+    expect(odd).toEqual([]);
+  });
+});
+
+/** A file, or all files of a folder. */
+function textOf(path: string): string {
+  const paths = statSync(at(path)).isDirectory() ? readdirSync(at(path)).map((name) => `${path}/${name}`) : [path];
+  return paths.map((one) => readFileSync(at(one), 'utf8')).join('\n');
+}
