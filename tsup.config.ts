@@ -6,9 +6,10 @@ type Plugin = NonNullable<Options['esbuildPlugins']>[number];
 
 /**
  * Packages whose code is in ours. ky has no CommonJS build. spl-token would bring bigint-buffer, which has an advisory without a fix, is
- * compiled on installation, and prints where that failed: bundled, its pure JavaScript half does, and nothing of it is installed.
+ * compiled on installation, and prints where that failed: bundled, its pure JavaScript half does, and nothing of it is installed. Of valibot the wire
+ * uses a few functions, which are smaller than one more package to install and to trust.
  */
-const BUNDLED = ['ky', '@solana/spl-token', '@solana/buffer-layout-utils', 'bigint-buffer'];
+const BUNDLED = ['ky', '@solana/spl-token', '@solana/buffer-layout-utils', 'bigint-buffer', 'valibot'];
 
 const reading = "readFileSync(new URL('./venue.so', import.meta.url))";
 const importing = "import { readFileSync } from 'node:fs';";
@@ -49,6 +50,7 @@ async function licenseOf(name: string): Promise<string> {
 export default defineConfig({
   entry: {
     'src/index': 'src/index.ts',
+    'adapters/http/index': 'adapters/http/index.ts',
     'adapters/journal/file': 'adapters/journal/file.ts',
     'adapters/journal/postgres': 'adapters/journal/postgres.ts',
     'adapters/sandbox/index': 'adapters/sandbox/index.ts',

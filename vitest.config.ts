@@ -6,6 +6,7 @@ const source = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 /** Tests import the package by its name, and get its source. */
 export const alias = [
   { find: /^exact-change\/sandbox$/, replacement: source('./adapters/sandbox/index.ts') },
+  { find: /^exact-change\/http$/, replacement: source('./adapters/http/index.ts') },
   { find: /^exact-change\/journal\/file$/, replacement: source('./adapters/journal/file.ts') },
   { find: /^exact-change\/journal\/postgres$/, replacement: source('./adapters/journal/postgres.ts') },
   { find: /^exact-change$/, replacement: source('./src/index.ts') },

@@ -1,0 +1,42 @@
+import { sha256 } from '@noble/hashes/sha2';
+import { utf8ToBytes } from '@noble/hashes/utils';
+import { refuse } from '../../src/policy/read.js';
+
+const KEY = /^[\x21-\x7e]{16,256}$/;
+const BEARER = /^bearer +/i;
+
+/**
+ * An `authorize` hook for a list of API keys, sent as `Authorization: Bearer <key>` or `x-api-key: <key>`. Compares digests, each with all of its
+ * bytes and with every key, so that time tells nothing of a key.
+ *
+ * Throws `ConfigError` (`invalid_option`) where there is no key, or one is shorter than 16 characters or holds other than visible ASCII.
+ *
+ * @example
+ * const handler = createHandler(local(), { authorize: apiKeys([process.env.API_KEY ?? '']) });
+ */
+export function apiKeys(keys: readonly string[]): (request: Request) => boolean {
+  if (!Array.isArray(keys) || keys.length === 0) throw refuse('apiKeys', 'must be a list of at least one key.');
+  if (!keys.every((key: unknown) => typeof key === 'string' && KEY.test(key))) {
+    throw refuse('apiKeys', 'must hold keys of 16 to 256 visible ASCII characters.');
+  }
+  const known = keys.map(digest);
+  return ({ headers }) => {
+    const given = headers.get('x-api-key') ?? bearer(headers.get('authorization'));
+    if (given === undefined || given.length > 256) return false;
+    const asked = digest(given);
+    return known.map((key) => isEqual(key, asked)).includes(true);
+  };
+}
+
+function bearer(authorization: string | null): string | undefined {
+  return authorization !== null && BEARER.test(authorization) ? authorization.replace(BEARER, '').trim() : undefined;
+}
+
+function digest(key: string): Uint8Array {
+  return sha256(utf8ToBytes(key));
+}
+
+/** Of two digests, in the same time wherever they differ. */
+function isEqual(a: Uint8Array, b: Uint8Array): boolean {
+  return a.reduce((difference, byte, index) => difference | (byte ^ (b[index] ?? 0)), 0) === 0;
+}

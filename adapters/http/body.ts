@@ -1,0 +1,83 @@
+import { untilAborted } from '../../src/deadline.js';
+import { RequestRefusal } from './refusal.js';
+
+/** Far more than any request of ours is nested, a 402's own body included. */
+const MAX_DEPTH = 32;
+const JSON_TYPE = /^application\/json(?:\s*;\s*charset="?utf-8"?)?$/i;
+
+/** The JSON of a request: its type, size and depth bounded before it is parsed. Throws {@link RequestRefusal}. */
+export async function readJsonBody(request: Request, maxBytes: number, signal: AbortSignal): Promise<unknown> {
+  // A form of another page cannot send this type without asking first.
+  if (!JSON_TYPE.test(request.headers.get('content-type')?.trim() ?? '')) {
+    throw new RequestRefusal('unsupported_media_type', 'Send JSON, with the content type application/json.');
+  }
+  if (!/^(?:identity)?$/i.test(request.headers.get('content-encoding')?.trim() ?? '')) {
+    throw new RequestRefusal('unsupported_media_type', 'Send the body without a content encoding.');
+  }
+  const text = decodeUtf8(await readBytes(request, maxBytes, signal));
+  if (isDeeper(text, MAX_DEPTH)) throw new RequestRefusal('malformed_request', `Nest the body no deeper than ${MAX_DEPTH} levels.`);
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The parser's own error quotes the body.
+    throw new RequestRefusal('malformed_request', 'The body is not JSON. Check it, and send it again.');
+  }
+}
+
+/** Counted as it comes: what the headers say of its length is the sender's word. */
+async function readBytes(request: Request, maxBytes: number, signal: AbortSignal): Promise<Uint8Array> {
+  if (Number(request.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge(maxBytes);
+  const reader = request.body?.getReader();
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  try {
+    while (reader !== undefined) {
+      const { done, value } = await untilAborted(reader.read(), signal);
+      if (done) break;
+      length += value.length;
+      if (length > maxBytes) throw tooLarge(maxBytes);
+      chunks.push(value);
+    }
+  } catch (error) {
+    // The rest may never come, so nobody waits until it is thrown away.
+    reader?.cancel().catch(() => undefined);
+    throw error;
+  }
+  const bytes = new Uint8Array(length);
+  let offset = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, offset);
+    offset += chunk.length;
+  }
+  return bytes;
+}
+
+function tooLarge(maxBytes: number): RequestRefusal {
+  return new RequestRefusal('request_too_large', `Send a body of at most ${maxBytes} bytes.`, { details: { limitBytes: maxBytes } });
+}
+
+function decodeUtf8(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new RequestRefusal('malformed_request', 'The body is not UTF-8. Check it, and send it again.');
+  }
+}
+
+/** Whether brackets outside of strings are nested deeper: known without building what they hold. */
+function isDeeper(text: string, limit: number): boolean {
+  let depth = 0;
+  let quoted = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text[at];
+    if (quoted) {
+      if (character === '\\') at += 1;
+      else if (character === '"') quoted = false;
+    } else if (character === '"') quoted = true;
+    else if (character === '{' || character === '[') {
+      depth += 1;
+      if (depth > limit) return true;
+    } else if (character === '}' || character === ']') depth -= 1;
+  }
+  return false;
+}

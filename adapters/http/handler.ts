@@ -1,0 +1,183 @@
+import { startDeadline, untilAborted, type Deadline } from '../../src/deadline.js';
+import { isExactChangeError, TransportError } from '../../src/errors.js';
+import { systemRuntime } from '../../src/runtime.js';
+import type { Transport } from '../../src/transport.js';
+import { pages } from '../../src/wire/operations.js';
+import { problemOf, PROBLEM_TYPE, type Problem } from '../../src/wire/problem.js';
+import { readQuery } from '../../src/wire/query.js';
+import { readJsonBody } from './body.js';
+import { corsHeaders, preflight } from './cors.js';
+import { ALWAYS, requestIdOf } from './headers.js';
+import document from './openapi.json' with { type: 'json' };
+import { parseHandlerOptions, type HandlerOptions, type HandlerSettings } from './options.js';
+import { RequestRefusal } from './refusal.js';
+import { ROUTES, type Route } from './routes.js';
+import { createSecretSearch, type Finding } from './secrets.js';
+
+const MAX_URL = 8_192;
+const MAX_HEADERS = 16_384;
+const MAX_WAIT_MS = 24 * 60 * 60_000;
+
+type Call = (request: Request, url: URL) => Promise<unknown>;
+interface Place {
+  readonly method: 'GET' | 'POST';
+  /** What a GET or POST here comes to; a `Response` is the answer itself. */
+  readonly call: Call;
+}
+
+/**
+ * The REST interface over any transport, as one function from a `Request` to a `Response`: it never rejects, holds no key, keeps nothing between
+ * requests, and needs nothing of Node. What it serves is in its own `/openapi.json`.
+ *
+ * Throws `ConfigError` (`invalid_option`) at once where the options are wrong.
+ *
+ * @example
+ * const handler = createHandler(local({ rpcUrl: 'https://rpc.example.com' }), { authorize: apiKeys([apiKey]) });
+ * const response = await handler(new Request('https://pay.example.com/api/health'));
+ */
+export function createHandler(transport: Transport, options: HandlerOptions = {}): (request: Request) => Promise<Response> {
+  const settings = parseHandlerOptions(options);
+  const places = placesOf(transport, settings);
+  return async (request) => {
+    const requestId = requestIdOf(request.headers, systemRuntime);
+    const headers = { ...ALWAYS, 'x-request-id': requestId, ...corsHeaders(settings.cors, request.headers.get('origin')) };
+    try {
+      const answer = await answerOf(request, places, settings);
+      if (answer instanceof Response) return withHeaders(answer, headers);
+      return json(request, 200, 'application/json', answer, headers);
+    } catch (error) {
+      const { problem, more } = problemFor(error);
+      if (problem.status >= 500) report(settings, error, requestId);
+      return json(request, problem.status, PROBLEM_TYPE, problem, { ...headers, ...more });
+    }
+  };
+}
+
+function placesOf(transport: Transport, settings: HandlerSettings): ReadonlyMap<string, Place> {
+  const { basePath } = settings;
+  const openapi = { ...document, servers: [{ url: basePath === '' ? '/' : basePath }] };
+  const places: [string, Place][] = Object.values(ROUTES).map((route) => [
+    route.operation.path,
+    { method: route.operation.method, call: (request, url) => operate(transport, route, request, url, settings) },
+  ]);
+  return new Map<string, Place>(
+    [
+      ...places,
+      [pages.health.path, { method: pages.health.method, call: async () => ({ status: 'ok' }) }] as const,
+      [pages.openapi.path, { method: pages.openapi.method, call: async () => openapi }] as const,
+    ].map(([path, place]) => [basePath + path, place]),
+  );
+}
+
+async function answerOf(request: Request, places: ReadonlyMap<string, Place>, settings: HandlerSettings): Promise<unknown> {
+  const size = [...request.headers].reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0);
+  if (request.url.length > MAX_URL || size > MAX_HEADERS) {
+    throw new RequestRefusal(
+      'headers_too_large',
+      `Send an address of at most ${MAX_URL} and headers of at most ${MAX_HEADERS} characters.`,
+    );
+  }
+  const url = new URL(request.url);
+  const place = places.get(url.pathname);
+  if (place === undefined) throw new RequestRefusal('not_found', 'There is nothing at this path. See /openapi.json for what there is.');
+  const methods = place.method === 'GET' ? ['GET', 'HEAD'] : [place.method];
+  const allowed = preflight(settings.cors, request, methods);
+  if (allowed !== undefined) return allowed;
+  if (!methods.includes(request.method)) {
+    const allow = methods.join(', ');
+    throw new RequestRefusal('method_not_allowed', `Use ${allow} here.`, { headers: { allow } });
+  }
+  return place.call(request, url);
+}
+
+/** One operation: who asks, what for, and the answer, all within the time for it. */
+async function operate(transport: Transport, route: Route, request: Request, url: URL, settings: HandlerSettings): Promise<unknown> {
+  const deadline = startDeadline(settings.timeoutMs, request.signal);
+  let input: unknown;
+  try {
+    const refused = await untilAborted(admit(request, url, settings), deadline.signal);
+    if (refused !== undefined) return refused;
+    input = await inputOf(route, request, url, settings, deadline.signal);
+    return await untilAborted(route.call(transport, input, { signal: deadline.signal }), deadline.signal);
+  } catch (error) {
+    throw deadline.signal.aborted ? ended(deadline, route, input, settings, error) : error;
+  } finally {
+    deadline.end();
+  }
+}
+
+/** Whether a request may go on; a hook's own `Response` is returned. */
+async function admit(request: Request, url: URL, { rateLimit, authorize }: HandlerSettings): Promise<Response | undefined> {
+  const wait: unknown = await rateLimit(request);
+  if (typeof wait !== 'number' || Number.isNaN(wait)) throw new TypeError('rateLimit has to give milliseconds.');
+  if (wait > 0) {
+    const retryAfterMs = Math.ceil(Math.min(wait, MAX_WAIT_MS));
+    const message = `There were too many requests. Wait ${retryAfterMs} ms.`;
+    throw new TransportError('rate_limited', message, { details: { retryAfterMs } });
+  }
+  refuseSecrets(createSecretSearch()([url.pathname, ...namesAndValues(url.searchParams), ...namesAndValues(request.headers)]));
+  const allowed: unknown = await authorize(request);
+  if (allowed instanceof Response) return allowed;
+  // Whatever else a hook gives, a promise in an object or a user, is no yes.
+  if (allowed === true) return undefined;
+  const headers = { 'www-authenticate': 'Bearer' };
+  throw new RequestRefusal('unauthorized', 'This service does not know the caller. Send the key that its operator gave you.', { headers });
+}
+
+/** Each as an object of its own: a name may come more than once. */
+function namesAndValues(entries: Iterable<[string, string]>): Record<string, string>[] {
+  return [...entries].map(([name, value]) => ({ [name]: value }));
+}
+
+async function inputOf({ operation }: Route, request: Request, url: URL, settings: HandlerSettings, signal: AbortSignal): Promise<unknown> {
+  if (operation.method === 'GET') return readQuery(operation, url.searchParams);
+  const body = await readJsonBody(request, settings.maxBodyBytes, signal);
+  refuseSecrets(createSecretSearch()(body));
+  return body;
+}
+
+const FOUND: { readonly [F in Finding]: string } = {
+  name: 'The request has a field that is named as a private key. Send none: this service never needs one. Take the key for known to others.',
+  key: 'The request holds a private key. Send none: this service never needs one. Take the key for known to others, and move what it holds.',
+  crowd: 'The request holds more values of the size of a private key than are looked into. Send fewer.',
+};
+
+function refuseSecrets(finding: Finding | undefined): void {
+  if (finding !== undefined) throw new RequestRefusal('secret_refused', FOUND[finding]);
+}
+
+/** What the caller hears whose request was stopped. What was handed to the network by then may still land. */
+function ended({ passed }: Deadline, { operation }: Route, input: unknown, { timeoutMs }: HandlerSettings, cause: unknown): Error {
+  if (!passed) return new RequestRefusal('cancelled', 'The request was cancelled by its caller.');
+  if (input === undefined && operation.method === 'POST') {
+    return new RequestRefusal('request_timeout', `The request did not arrive within ${timeoutMs} ms. Send it again.`);
+  }
+  const sent = typeof input === 'object' && input !== null && 'signedSwap' in input;
+  return new TransportError('timeout', `There was no answer within ${timeoutMs} ms. Try again.`, {
+    details: { step: operation.path, timeoutMs },
+    ...(sent ? { funds: 'uncertain' as const, retry: 'same' as const } : {}),
+    cause,
+  });
+}
+
+function problemFor(error: unknown): { readonly problem: Problem; readonly more: Readonly<Record<string, string>> } {
+  if (error instanceof RequestRefusal) return { problem: error.problem, more: error.headers };
+  const limited = isExactChangeError(error, 'rate_limited');
+  return { problem: problemOf(error), more: limited ? { 'retry-after': String(Math.ceil(error.details.retryAfterMs / 1000)) } : {} };
+}
+
+/** A log that fails must not cost the caller the answer. */
+function report({ onError }: HandlerSettings, error: unknown, requestId: string): void {
+  new Promise<void>((resolve) => resolve(onError(error, requestId))).catch(() => undefined);
+}
+
+function json({ method }: Request, status: number, type: string, body: unknown, headers: Readonly<Record<string, string>>): Response {
+  return new Response(method === 'HEAD' ? null : JSON.stringify(body), { status, headers: { 'content-type': type, ...headers } });
+}
+
+function withHeaders(response: Response, headers: Readonly<Record<string, string>>): Response {
+  const all = new Headers(response.headers);
+  for (const [name, value] of Object.entries(headers)) all.set(name, value);
+  const { status, statusText } = response;
+  return new Response(response.body, { status, statusText, headers: all });
+}

@@ -1,0 +1,86 @@
+import { refuse } from '../../src/policy/read.js';
+
+type Awaitable<T> = T | Promise<T>;
+
+export interface HandlerOptions {
+  /** What stands before each path, such as `/pay`; default none. */
+  readonly basePath?: string | undefined;
+  /** Of a request's body, counted as it comes; default 65536. */
+  readonly maxBodyBytes?: number | undefined;
+  /** Milliseconds for one request, its body included; default 30000. */
+  readonly timeoutMs?: number | undefined;
+  /**
+   * Who may call an operation; absent, everybody may. `false` is answered with 401, a `Response` is the answer. It must leave the body unread.
+   * Health and the OpenAPI document are open.
+   */
+  readonly authorize?: ((request: Request) => Awaitable<boolean | Response>) | undefined;
+  /** Milliseconds that a request has to wait for, asked before `authorize`: above 0, it is answered with 429. See {@link rateLimit}. */
+  readonly rateLimit?: ((request: Request) => Awaitable<number>) | undefined;
+  /** Origins whose pages may call, such as `https://app.example.com`; default none. */
+  readonly cors?: readonly string[] | undefined;
+  /** Hears of every failure that is answered with a status of 500 or above, for the host's log. */
+  readonly onError?: ((error: unknown, requestId: string) => void) | undefined;
+}
+
+/** Options, checked and complete. */
+export interface HandlerSettings {
+  readonly basePath: string;
+  readonly maxBodyBytes: number;
+  readonly timeoutMs: number;
+  readonly authorize: NonNullable<HandlerOptions['authorize']>;
+  readonly rateLimit: NonNullable<HandlerOptions['rateLimit']>;
+  readonly cors: readonly string[];
+  readonly onError: NonNullable<HandlerOptions['onError']>;
+}
+
+const NAMES: readonly string[] = ['basePath', 'maxBodyBytes', 'timeoutMs', 'authorize', 'rateLimit', 'cors', 'onError'];
+
+/** Checks options and fills in the defaults. Throws `ConfigError` (`invalid_option`). */
+export function parseHandlerOptions(options: HandlerOptions): HandlerSettings {
+  // A misspelt authorize would leave the service open.
+  const unknown = Object.keys(options).find((name) => !NAMES.includes(name));
+  if (unknown !== undefined) throw refuse(unknown, 'is not known. Check its spelling.');
+  return {
+    basePath: parseBasePath(options.basePath ?? ''),
+    maxBodyBytes: parseWhole('maxBodyBytes', options.maxBodyBytes ?? 65_536),
+    timeoutMs: parseWhole('timeoutMs', options.timeoutMs ?? 30_000),
+    authorize: parseHook('authorize', options.authorize) ?? (() => true),
+    rateLimit: parseHook('rateLimit', options.rateLimit) ?? (() => 0),
+    cors: parseOrigins(options.cors ?? []),
+    onError: parseHook('onError', options.onError) ?? (() => undefined),
+  };
+}
+
+function parseBasePath(path: unknown): string {
+  if (typeof path !== 'string' || !/^(?:\/[A-Za-z0-9._~-]+)*$/.test(path))
+    throw refuse('basePath', 'must be empty, or a path such as "/pay".');
+  return path;
+}
+
+function parseWhole(option: string, value: unknown): number {
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < 1 || value > 2 ** 31 - 1)
+    throw refuse(option, 'must be a whole number from 1 to 2147483647.');
+  return value;
+}
+
+function parseHook<T>(option: string, hook: T | undefined): T | undefined {
+  if (hook !== undefined && typeof hook !== 'function') throw refuse(option, 'must be a function.');
+  return hook;
+}
+
+function parseOrigins(origins: unknown): readonly string[] {
+  if (!Array.isArray(origins)) throw refuse('cors', 'must be a list of origins.');
+  return origins.map((origin: unknown) => {
+    if (typeof origin !== 'string' || !isOrigin(origin))
+      throw refuse('cors', 'must name origins such as "https://app.example.com", each in full.');
+    return origin;
+  });
+}
+
+function isOrigin(text: string): boolean {
+  try {
+    return new URL(text).origin === text;
+  } catch {
+    return false;
+  }
+}

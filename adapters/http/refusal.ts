@@ -1,0 +1,18 @@
+import type { ServiceCode } from '../../src/wire/problems.js';
+import { serviceProblem, type Problem } from '../../src/wire/problem.js';
+
+/** A request that is answered before any of it becomes a call. */
+export class RequestRefusal extends Error {
+  readonly problem: Problem;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    code: ServiceCode,
+    detail: string,
+    { details, headers = {} }: { readonly details?: Record<string, string | number>; readonly headers?: Record<string, string> } = {},
+  ) {
+    super(detail);
+    this.problem = serviceProblem(code, detail, details);
+    this.headers = headers;
+  }
+}

@@ -1,0 +1,170 @@
+import { readFileSync } from 'node:fs';
+import { toJsonSchema, toJsonSchemaDefs, type ConversionConfig } from '@valibot/to-json-schema';
+import { tokenBalance } from '../src/wire/balance.js';
+import { operations, pages, type Operation, type OperationId } from '../src/wire/operations.js';
+import { autoPayRequest, parsedPayment, paymentParts, paymentResult } from '../src/wire/payment.js';
+import { problem, PROBLEM_TYPE } from '../src/wire/problem.js';
+import { buildOfParameters, buildOfQuote, swapQuote, swapTransaction } from '../src/wire/swap.js';
+import { problemCodes } from '../src/wire/problems.js';
+import { examples } from './openapi-examples.js';
+
+type Json = Record<string, unknown>;
+
+const WORDS: { readonly [O in OperationId]: { readonly summary: string; readonly description: string } } = {
+  quote: {
+    summary: 'A price for a swap',
+    description: 'Amounts are base units. With ExactOut, `amount` is what arrives, and `maxInAmount` the most that leaves.',
+  },
+  buildSwap: {
+    summary: 'An unsigned transaction for a swap',
+    description: 'For a quote of before, or for the parameters of one, which is then asked for first. Check what you sign.',
+  },
+  balance: {
+    summary: 'What a wallet holds',
+    description: 'One mint gives one balance; none, or several, give a list. Native SOL is asked for as `SOL`.',
+  },
+  parsePayment: {
+    summary: 'The offers of a 402',
+    description: 'In the order of the seller, each with why it cannot be paid, where it cannot.',
+  },
+  autoPay: {
+    summary: 'The next step of a payment',
+    description:
+      'Keyless and stateless. Sign what comes back with `swap_required` and send it as `signedSwap`; ask again with the same while it is `swap_submitted`. ' +
+      'Sign what comes back with `ready_to_sign` and send it as `signedPayment`. Repeat the paid request with the header that comes with `ready_to_present`.',
+  },
+};
+
+const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` });
+const SCHEMAS = {
+  SwapQuote: swapQuote,
+  SwapTransaction: swapTransaction,
+  BuildOfQuote: buildOfQuote,
+  BuildOfParameters: buildOfParameters,
+  TokenBalance: tokenBalance,
+  PaymentResponseParts: paymentParts,
+  ParsedPayment: parsedPayment,
+  AutoPayRequest: autoPayRequest,
+  PaymentResult: paymentResult,
+  Problem: problem,
+};
+const CONFIG: ConversionConfig = {
+  target: 'draft-2020-12',
+  typeMode: 'input',
+  // What they check, the shape beside them describes as far as JSON Schema can.
+  ignoreActions: ['check', 'transform', 'finite'],
+  overrideRef: ({ referenceId }) => ref(referenceId).$ref,
+};
+
+const BODIES: { readonly [O in OperationId]?: Json } = {
+  buildSwap: { oneOf: [ref('BuildOfQuote'), ref('BuildOfParameters')] },
+  parsePayment: ref('PaymentResponseParts'),
+  autoPay: ref('AutoPayRequest'),
+};
+const ANSWERS: { readonly [O in OperationId]: Json } = {
+  quote: ref('SwapQuote'),
+  buildSwap: ref('SwapTransaction'),
+  balance: { oneOf: [ref('TokenBalance'), { type: 'array', items: ref('TokenBalance') }] },
+  parsePayment: ref('ParsedPayment'),
+  autoPay: ref('PaymentResult'),
+};
+
+/** The OpenAPI 3.1 document of the REST interface, made from what defines the wire. */
+export function openapiDocument(): Json {
+  const { version, license } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as Record<string, string>;
+  const paths = Object.entries(operations).map(([id, operation]) => [
+    operation.path,
+    { [operation.method.toLowerCase()]: describe(id as OperationId, operation) }, // The entries of an object have its keys.
+  ]);
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Exact Change',
+      version,
+      license: { name: license, identifier: license },
+      description:
+        'Quotes, swaps, balances and x402 payments on Solana, planned by a service that never sees a key: it refuses requests that hold one. ' +
+        'Amounts are decimal strings of base units. Errors are problem JSON (RFC 9457); their `code` is one of: ' +
+        `${problemCodes.join(', ')}.`,
+    },
+    servers: [{ url: '/' }],
+    security: [{}, { apiKey: [] }, { bearer: [] }],
+    paths: {
+      ...Object.fromEntries(paths),
+      [pages.health.path]: { get: page('health', 'Whether the service is there', toJson(pages.health.response)) },
+      [pages.openapi.path]: { get: page('openapi', 'This document', { type: 'object' }) },
+    },
+    components: {
+      schemas: toJsonSchemaDefs(SCHEMAS, CONFIG),
+      responses: {
+        Problem: {
+          description: 'What went wrong, and what to do.',
+          headers: HEADERS,
+          content: { [PROBLEM_TYPE]: { schema: ref('Problem') } },
+        },
+      },
+      securitySchemes: {
+        apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' },
+        bearer: { type: 'http', scheme: 'bearer' },
+      },
+    },
+  };
+}
+
+const HEADERS = {
+  'x-request-id': { description: 'Of the request, or made for it: for the log of the service.', schema: { type: 'string' } },
+};
+
+function describe(id: OperationId, operation: Operation): Json {
+  const { request, answer, problem: example } = examples[id];
+  const body = BODIES[id];
+  const input =
+    body === undefined
+      ? { parameters: parametersOf(operation, request) }
+      : { requestBody: { required: true, content: { 'application/json': { schema: body, example: request } } } };
+  const failed = (kind: string) => ({
+    description: kind,
+    headers: HEADERS,
+    content: { [PROBLEM_TYPE]: { schema: ref('Problem'), example } },
+  });
+  return {
+    operationId: id,
+    ...WORDS[id],
+    ...input,
+    responses: {
+      200: { description: 'Done.', headers: HEADERS, content: { 'application/json': { schema: ANSWERS[id], example: answer } } },
+      '4XX': failed('Refused: what to change is in `detail`.'),
+      '5XX': { $ref: '#/components/responses/Problem' },
+    },
+  };
+}
+
+function page(operationId: string, summary: string, schema: Json): Json {
+  return {
+    operationId,
+    summary,
+    security: [],
+    responses: {
+      200: { description: 'Done.', headers: HEADERS, content: { 'application/json': { schema } } },
+      '4XX': { $ref: '#/components/responses/Problem' },
+    },
+  };
+}
+
+function parametersOf({ request, query }: Operation, example: object): Json[] {
+  const { properties = {}, required = [] } = toJsonSchema(request, CONFIG);
+  const given = new Map<string, unknown>(Object.entries(example));
+  return Object.entries(properties).map(([name, schema]) => ({
+    name,
+    in: 'query',
+    required: required.includes(name),
+    schema,
+    ...(given.has(name) ? { example: given.get(name) } : {}),
+    ...(query?.lists.includes(name) === true ? { style: 'form', explode: true } : {}),
+  }));
+}
+
+function toJson(schema: Parameters<typeof toJsonSchema>[0]): Json {
+  const { $schema: _, ...rest } = toJsonSchema(schema, CONFIG);
+  return rest;
+}

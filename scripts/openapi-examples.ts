@@ -1,0 +1,95 @@
+import type { SwapQuote, SwapTransaction } from '../src/swap/types.js';
+import type { ParsedOffer, ParsedPayment, PaymentResult, TokenBalance } from '../src/transport.js';
+import type { OperationId } from '../src/wire/operations.js';
+import type { Problem } from '../src/wire/problem.js';
+import { problemOf, serviceProblem } from '../src/wire/problem.js';
+import { ConfigError, FundsError, QuoteError } from '../src/errors.js';
+
+interface Example {
+  /** Of a GET, its query as an object. */
+  readonly request: object;
+  readonly answer: object;
+  readonly problem: Problem;
+}
+
+const WALLET = '7fUAJdStEuGbc3sM84cKRL6yYaaSstyLSU4ve5oovLS7';
+const USDC = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
+const WSOL = 'So11111111111111111111111111111111111111112';
+/** No transaction: its form alone is shown. */
+const TRANSACTION = `AQ${'A'.repeat(86)}gAEC`;
+
+const quote: SwapQuote = {
+  inputMint: WSOL,
+  outputMint: USDC,
+  swapMode: 'ExactOut',
+  inAmount: '66667',
+  outAmount: '10000',
+  minOutAmount: '10000',
+  maxInAmount: '67001',
+  slippageBps: 50,
+  priceImpactBps: 1,
+  platformFeeBps: 0,
+  route: ['Whirlpool'],
+  provider: 'jupiter-v1',
+  quotedAt: 1_767_225_600_000,
+  raw: { routePlan: [{ percent: 100 }] },
+};
+
+const swap: SwapTransaction = {
+  transaction: TRANSACTION,
+  lastValidBlockHeight: '370000150',
+  quote,
+  computeUnitLimit: 180_000,
+  priorityFeeLamports: '9000',
+};
+
+const balance: TokenBalance = {
+  mint: USDC,
+  amount: '2500000',
+  decimals: 6,
+  uiAmount: '2.5',
+  tokenProgram: 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA',
+  tokenAccount: 'FGETo8T8wMcN2wCjav8VK6eh3dLk63evNDPxzLSJra8B',
+  slot: 370_000_000,
+};
+
+const offer: ParsedOffer = {
+  index: 0,
+  x402Version: 2,
+  payable: true,
+  network: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp',
+  mint: USDC,
+  amount: '10000',
+  payTo: 'GsbwXfJraMomNxBcjYLcG3mxkBUiyWXAB32fGbSMQRdW',
+  feePayer: '2wKupLR9q6wXYppw8Gr2NvWxKBUqm4PPJKkQfoxHDBg4',
+};
+
+const paymentRequired = {
+  url: 'https://api.example.com/premium',
+  status: 402,
+  headers: { 'PAYMENT-REQUIRED': 'eyJ4NDAyVmVyc2lvbiI6Mn0=' },
+  body: '{}',
+};
+const parsed: ParsedPayment = { x402Version: 2, offers: [offer] };
+const step: PaymentResult = { state: 'swap_required', offer, swap };
+
+const wrongAmount = new ConfigError('invalid_option', 'Field amount must be base units as a decimal string.', {
+  details: { option: 'amount' },
+});
+const noRoute = new QuoteError('no_route', `Jupiter has no route from ${WSOL} to ${USDC} for this amount. Swap from another token.`, {
+  details: { inputMint: WSOL, outputMint: USDC },
+});
+const unknownMint = new FundsError('unknown_mint', `There is no token mint at ${WALLET} on this network. Check the mint.`, {
+  details: { mint: WALLET },
+});
+const secret = serviceProblem('secret_refused', 'The request has a field that is named as a private key. Send none.');
+const swapParameters = { inputMint: WSOL, outputMint: USDC, amount: '10000', swapMode: 'ExactOut' };
+
+/** A call of each operation, and what comes back. */
+export const examples: { readonly [O in OperationId]: Example } = {
+  quote: { request: { ...swapParameters, slippageBps: 50 }, answer: quote, problem: problemOf(wrongAmount) },
+  buildSwap: { request: { wallet: WALLET, ...swapParameters }, answer: swap, problem: problemOf(noRoute) },
+  balance: { request: { wallet: WALLET, mint: [USDC] }, answer: balance, problem: problemOf(unknownMint) },
+  parsePayment: { request: paymentRequired, answer: parsed, problem: serviceProblem('unsupported_media_type', 'The body is not JSON.') },
+  autoPay: { request: { paymentRequired, wallet: WALLET, autoSwap: true }, answer: step, problem: secret },
+};
