@@ -1,7 +1,7 @@
 import { TransactionError } from '../../errors.js';
 import { decodeMessage } from '../../solana/message.js';
 import { resolveInstructions } from '../../solana/transaction.js';
-import type { Instruction, LookupTable } from '../../solana/types.js';
+import type { Address, Instruction, LookupTable } from '../../solana/types.js';
 import { type Floors, holds } from './guard.js';
 import type { SwapExpectation } from './instruction-rules.js';
 import { brokenBy } from './rule.js';
@@ -33,15 +33,22 @@ export function checkComposed(message: Uint8Array, { expected, instruction, floo
   const subject = { instructions, swapAt, expected, maxPriorityFee };
   const broken = brokenBy(shapeRules, { instructions }) ?? brokenBy(surroundingsRules, subject);
   if (broken !== undefined) throw failed(`${broken.refuses} (rule ${broken.id})`);
-  if (!isSame(instructions[swapAt], instruction)) throw failed('its swap is not the one that was checked');
+  const own = [expected.wallet, ...floors.tokens.map(({ account }) => account.address)];
+  if (!isSame(instructions[swapAt], instruction, own)) throw failed('its swap is not the one that was checked');
   if (!holds(guardsIn(subject), floors)) throw failed('it does not end in the guard');
 }
 
-/** Program, data and addresses. Who signs and what may be written is the message's to say, for all its instructions at once. */
-function isSame(found: Instruction | undefined, meant: Instruction): boolean {
+/**
+ * Program, data, accounts, and which of them may be written: what was not to be written has not been looked at. The wallet's own accounts are
+ * written by our instructions too, and rights are a matter of the whole message.
+ */
+function isSame(found: Instruction | undefined, meant: Instruction, own: readonly Address[]): boolean {
   if (found === undefined || found.program !== meant.program || found.accounts.length !== meant.accounts.length) return false;
   if (found.data.length !== meant.data.length || !found.data.every((byte, index) => byte === meant.data[index])) return false;
-  return found.accounts.every(({ address }, index) => address === meant.accounts[index]?.address);
+  const written = new Set([...own, ...meant.accounts.filter(({ writable }) => writable).map(({ address }) => address)]);
+  return found.accounts.every(
+    ({ address, writable }, index) => address === meant.accounts[index]?.address && writable === written.has(address),
+  );
 }
 
 function failed(reason: string): TransactionError<'self_check_failed'> {

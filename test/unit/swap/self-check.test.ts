@@ -214,6 +214,18 @@ describe('a message that is not what was composed', () => {
     expect(reason(replaced(instructions, swapAt, { ...swap, accounts: [second, first, ...rest] }))).toBe(OTHER_SWAP);
   });
 
+  it('fails where the swap may write to an account that it was not to, or may not where it was', () => {
+    const others = swap.accounts.filter(({ address }) => ![WALLET, SOURCE, DESTINATION].includes(address));
+    const programs: readonly string[] = instructions.map(({ program }) => program);
+    for (const { address, writable } of others) {
+      // A program that may be written to is refused for that alone.
+      if (programs.includes(address)) continue;
+      const at = swap.accounts.findIndex((one) => one.address === address);
+      expect(reason(replaced(instructions, swapAt, withAccount(swap, at, { writable: !writable })))).toBe(OTHER_SWAP);
+    }
+    expect(others.some(({ writable }) => writable) && others.some(({ writable }) => !writable)).toBe(true);
+  });
+
   it('fails without the swap, or with two', () => {
     expect(reason(without(instructions, swapAt))).toMatch(/one_swap/);
     expect(reason([...instructions.slice(0, swapAt), swap, ...instructions.slice(swapAt)])).toMatch(/one_swap/);
@@ -238,7 +250,7 @@ describe('a message that is not what was composed', () => {
       expect(failureOf(bytes, said)).toBe(UNREADABLE);
   });
 
-  it('fails at every byte that is flipped, unless it is another blockhash, a smaller fee, a stricter guard or an account less to write to', () => {
+  it('fails at every byte that is flipped, unless it is another blockhash, a smaller fee or a stricter guard', () => {
     const read = (bytes: Uint8Array) =>
       // Typed as what kit would compile; here it is what somebody else compiled.
       (decompileTransactionMessage(getCompiledTransactionMessageDecoder().decode(bytes)).instructions as readonly KitInstruction[]).map(
