@@ -8,6 +8,7 @@ import { type Leg, accountBytes } from './read-facts.js';
 export interface Market {
   readonly unitPrice: bigint;
   readonly walletMinimum: bigint;
+  /** Of an account that is missing; what lies at its address already is not taken off. */
   readonly sourceRent: bigint;
   readonly outputRent: bigint;
 }
@@ -57,9 +58,6 @@ export async function readExposed(rpc: Pick<Rpc, 'accounts'>, foreign: readonly 
   return foreign.map(({ address, writable }, index) => ({ address, writable, account: accounts[index] ?? null }));
 }
 
-/** Lamports that creating the account takes; somebody may have sent some to its address already. */
 async function rentOf(rpc: Rpc, { account, mint }: Leg, options: CallOptions): Promise<bigint> {
-  if (account.exists) return 0n;
-  const rent = await rpc.rent(accountBytes(mint), options);
-  return rent > account.lamports ? rent - account.lamports : 0n;
+  return account.exists ? 0n : rpc.rent(accountBytes(mint), options);
 }

@@ -1,5 +1,5 @@
 import { FundsError } from '../errors.js';
-import { SYSTEM_PROGRAM } from '../network.js';
+import { SYSTEM_PROGRAM, WSOL_MINT } from '../network.js';
 import { decodeTokenAccount, type TokenAccount, uncountedLamports } from '../solana/accounts.js';
 import type { Account } from '../solana/rpc.js';
 import type { Address } from '../solana/types.js';
@@ -37,6 +37,13 @@ export function readOwnAccount(wallet: Address, address: Address, token: TokenFa
   const broken = brokenBy(ownAccountRules, { wallet, mint, held });
   if (broken !== undefined || held === undefined) throw unusable(address, broken);
   return { ...missing, exists: true, balance: held.amount, uncounted: uncountedLamports(account, held) };
+}
+
+/** Lamports that making a missing account takes. Of wrapped SOL, what lies at its address beyond the rent counts as soon as it is made. */
+export function onceMade(missing: OwnAccount, rent: bigint): { readonly takes: bigint; readonly uncounted: bigint } {
+  const { lamports, mint } = missing;
+  const beyond = lamports > rent ? lamports - rent : 0n;
+  return { takes: lamports < rent ? rent - lamports : 0n, uncounted: mint === WSOL_MINT ? beyond : 0n };
 }
 
 /** Anybody may send lamports to an address that is no account yet. */

@@ -3,7 +3,7 @@ import { maxAmount } from '../amount.js';
 import { WSOL_MINT } from '../network.js';
 import { type ComputeBudget, type LamportBudget, SIGNATURE_LAMPORTS, leastLamports, priorityFee } from './budget.js';
 import type { Floors } from './firewall/guard.js';
-import type { OwnAccount } from './own-account.js';
+import { onceMade, type OwnAccount } from './own-account.js';
 import type { SwapExpectation } from './firewall/instruction-rules.js';
 import type { Address } from '../solana/types.js';
 
@@ -26,7 +26,7 @@ export interface SwapFacts {
   readonly lamports: bigint;
   /** Lamports that keep an account without data rent-exempt: what the wallet must be left with. */
   readonly walletMinimum: bigint;
-  /** Lamports that creating the source account costs; only used where it does not exist. */
+  /** Lamports that keep the source account rent-exempt; only used where it does not exist. */
   readonly sourceRent: bigint;
   readonly outputRent: bigint;
   readonly reserved: ReservedAmounts;
@@ -63,8 +63,8 @@ export function planSwap(expected: SwapExpectation, facts: SwapFacts, compute: C
   const closeOutput = expected.outputMint === WSOL_MINT && !keepWrapped && output.balance === 0n;
   const staying = [...(closeSource || wrap > 0n ? [] : [source]), ...(closeOutput ? [] : [output])];
   const rents = [
-    { create: !source.exists && native, lamports: facts.sourceRent, closed: closeSource },
-    { create: !output.exists, lamports: facts.outputRent, closed: closeOutput },
+    { create: !source.exists && native, lamports: onceMade(source, facts.sourceRent).takes, closed: closeSource },
+    { create: !output.exists, lamports: onceMade(output, facts.outputRent).takes, closed: closeOutput },
   ];
   const rentOf = (closed: boolean) => sum(rents.map((rent) => (rent.create && rent.closed === closed ? rent.lamports : 0n)));
   const budget: LamportBudget = {
@@ -74,12 +74,14 @@ export function planSwap(expected: SwapExpectation, facts: SwapFacts, compute: C
     temporaryRent: rentOf(true),
     wrapped: wrap,
     returned: sum([
-      closeSource && source.exists ? source.lamports : 0n,
-      closeOutput && output.exists ? output.lamports : 0n,
+      // Of one that is missing too: its rent comes back with what lay at the address.
+      closeSource ? source.lamports : 0n,
+      closeOutput ? output.lamports : 0n,
       closeOutput ? expected.minOut : 0n,
     ]),
   };
-  const outputLeast = maxAmount(output.balance - reserved.output, 0n);
+  const outputUncounted = output.exists ? output.uncounted : onceMade(output, facts.outputRent).uncounted;
+  const outputLeast = maxAmount(output.balance - reserved.output, 0n) + outputUncounted;
   const availableLamports = maxAmount(facts.lamports - reserved.lamports, 0n);
   return {
     createSource: native && !source.exists,
@@ -92,7 +94,7 @@ export function planSwap(expected: SwapExpectation, facts: SwapFacts, compute: C
       lamports: maxAmount(leastLamports(availableLamports, budget), 1n),
       tokens: [
         { account: source, least: spendable + source.uncounted + wrap - expected.maxIn, closed: closeSource },
-        { account: output, least: outputLeast + output.uncounted + expected.minOut, closed: closeOutput },
+        { account: output, least: outputLeast + expected.minOut, closed: closeOutput },
       ],
     },
   };

@@ -105,7 +105,7 @@ export async function prepareSwap(deps: Omit<SwapDeps, 'signer' | 'network'>, wa
   const expected: SwapExpectation = { wallet, ...bounds, inputProgram: input.mint.tokenProgram, outputProgram: output.mint.tokenProgram };
   checkSwap(build.instruction, expected);
   const [market, lookupTables] = await Promise.all([
-    readMarket(rpc, wallet, build.instruction, [input, output], options),
+    readMarket(rpc, wallet, build.instruction, [input, output], { ...options, minContextSlot: slot }),
     fetchLookupTables(rpc, build.lookupTables, options),
   ]);
   const { walletMinimum, sourceRent, outputRent } = market;

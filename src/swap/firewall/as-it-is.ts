@@ -46,7 +46,8 @@ export function outlayOf(subject: SurroundingsSubject, before: WalletBefore): Ou
     heldWrapped + wrap - (inputMint === WSOL_MINT ? maxIn : 0n) + (outputMint === WSOL_MINT ? minOut : 0n),
     0n,
   );
-  const rentBack = before.wrapped.exists ? before.wrapped.lamports - heldWrapped : 0n;
+  // Of one that is made too: what it takes to make it comes back, with what lay at the address.
+  const rentBack = before.wrapped.lamports - heldWrapped;
   const returned = closes ? rentBack + leastWrapped : 0n;
   const isClosed = ({ address }: OwnAccount) => closes && address === own;
   const isWrapped = ({ mint, tokenProgram }: OwnAccount) => mint === WSOL_MINT && tokenProgram === TOKEN_PROGRAM;

@@ -5,7 +5,7 @@ import { readTables } from '../../solana/tables.js';
 import { assembleTransaction, resolveInstructions } from '../../solana/transaction.js';
 import type { Address, Instruction } from '../../solana/types.js';
 import { addressBytes } from '../../solana/address.js';
-import { heldIn, isThere, type OwnAccount } from '../own-account.js';
+import { heldIn, isThere, onceMade, type OwnAccount } from '../own-account.js';
 import { readExposed } from '../market.js';
 import { accountBytes, ownAccountOf, type RawLeg, readRawWallet } from '../read-facts.js';
 import { type Outlay, outlayOf, type WalletBefore } from './as-it-is.js';
@@ -103,14 +103,18 @@ class Inspection implements Findings {
     this.call = swapping.call;
 
     const own = [wallet, input.address, output.address];
-    const [exposed, rents] = await Promise.all([
-      readExposed(node, foreignAccounts(swap, own), options),
-      this.rentsOf(createdIn(subject), legs),
+    const [exposed, made] = await Promise.all([
+      readExposed(node, foreignAccounts(swap, own), { ...options, minContextSlot: slot }),
+      this.madeBy(createdIn(subject), legs),
     ]);
     this.check(rules.exposure, { wallet: addressBytes(wallet), exposed });
     // By address: the wrapped SOL account can be one of the two sides as well.
     const isTouched = ({ address }: RawLeg) => touched.some((leg) => leg.address === address);
-    const accountOf = (leg: RawLeg): OwnAccount => ownAccountOf(wallet, isTouched(leg) ? leg : { ...leg, account: null });
+    const accountOf = (leg: RawLeg): OwnAccount => {
+      const account = ownAccountOf(wallet, isTouched(leg) ? leg : { ...leg, account: null });
+      return { ...account, uncounted: made.get(leg.address)?.uncounted ?? account.uncounted };
+    };
+    const rents = new Map([...made].map(([address, { takes }]) => [address, takes]));
     const before = { lamports, rents, source: accountOf(input), output: accountOf(output), wrapped: accountOf(wrapped) };
     await this.simulate(message, subject, before, slot);
   }
@@ -138,17 +142,16 @@ class Inspection implements Findings {
     return account === null || !isThere(account) ? [] : [{ wallet: this.terms.wallet, mint, held: heldIn(account, tokenProgram) }];
   }
 
-  /** Lamports that creating each of these accounts takes; nothing where it is there. */
-  private async rentsOf(created: readonly Address[], legs: readonly RawLeg[]): Promise<ReadonlyMap<Address, bigint>> {
+  /** What making each of these accounts takes and counts; nothing where it is there. */
+  private async madeBy(created: readonly Address[], legs: readonly RawLeg[]): Promise<ReadonlyMap<Address, ReturnType<typeof onceMade>>> {
     const missing = legs.filter(({ address, account }) => created.includes(address) && !isThere(account));
-    const rents = await Promise.all(
-      missing.map(async ({ address, account, mint }) => {
-        const rent = await this.node.rent(accountBytes(mint), this.options);
-        const there = account?.lamports ?? 0n;
-        return [address, rent > there ? rent - there : 0n] as const;
+    const made = await Promise.all(
+      missing.map(async (leg) => {
+        const rent = await this.node.rent(accountBytes(leg.mint), this.options);
+        return [leg.address, onceMade(ownAccountOf(this.terms.wallet, leg), rent)] as const;
       }),
     );
-    return new Map(rents);
+    return new Map(made);
   }
 
   private check<Subject>(rules: readonly Rule<Subject>[], subject: Subject): void {
