@@ -47,10 +47,10 @@ export const exposureRules: readonly Rule<ExposureSubject>[] = [
   },
   {
     id: 'exposed_multisig',
-    refuses: 'it names a multisig of which the wallet is a member',
+    refuses: 'it names a multisig, or what may be one, of which the wallet is a member',
     why: 'The signature of the wallet counts for the multisig, and an account that belongs to it does not name the wallet.',
     passes: ({ wallet, exposed }) =>
-      exposed.every(({ account }) => account === null || !isMultisig(account) || !contains(account.data, wallet)),
+      exposed.every(({ account }) => account === null || !mayBeMultisig(account) || !contains(account.data, wallet)),
   },
 ];
 
@@ -62,9 +62,9 @@ export function checkExposure(wallet: Address, exposed: readonly Exposed[]): voi
   enforce(exposureRules, { wallet: addressBytes(wallet), exposed });
 }
 
-/** Token programs tell their multisigs by their length. */
-function isMultisig({ owner, data }: Account): boolean {
-  return (owner === TOKEN_PROGRAM || owner === TOKEN_2022_PROGRAM) && data.length === MULTISIG_BYTES;
+/** Token programs tell their multisigs by their length. Other programs have members, voters and signers that we cannot tell, and only read them. */
+function mayBeMultisig({ owner, data }: Account): boolean {
+  return (owner !== TOKEN_PROGRAM && owner !== TOKEN_2022_PROGRAM) || data.length === MULTISIG_BYTES;
 }
 
 function contains(data: Uint8Array, key: Uint8Array): boolean {
