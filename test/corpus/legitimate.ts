@@ -174,10 +174,10 @@ const lookups: readonly Shape[] = [
 const whole: readonly Shape[] = [
   { shape: 'in_base64', make: spoiling(base64) },
   {
-    shape: 'of_twelve_instructions',
+    shape: 'of_thirteen_instructions',
     make: (from) => {
       const all = instructionsOf(from);
-      const more = Array.from({ length: 12 - all.length }, () => createOwn(from.expected.outputMint));
+      const more = Array.from({ length: 13 - all.length }, () => createOwn(from.expected.outputMint));
       return transaction(draftOf(from, [...from.compute, ...more, ...all.slice(from.compute.length)]));
     },
   },

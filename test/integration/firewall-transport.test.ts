@@ -862,13 +862,13 @@ describe('a service that lies in the transaction around the swap', () => {
         })),
       ],
       [
-        'has thirteen instructions',
+        'has fourteen instructions',
         rule('transaction_length'),
         parts((honestly) => ({
           ...honestly,
           instructions: [
             ...honestly.instructions,
-            ...Array.from({ length: 13 - honestly.instructions.length }, () => instruction(PROGRAMS.memo, [], [65])),
+            ...Array.from({ length: 14 - honestly.instructions.length }, () => instruction(PROGRAMS.memo, [], [65])),
           ],
         })),
       ],

@@ -10,7 +10,8 @@ export interface EnvelopeSubject {
   readonly wallet: Address;
 }
 
-const MAX_INSTRUCTIONS = 12;
+/** What we compose ourselves where wrapped SOL is topped up to buy a token that the wallet has no account of. */
+const MAX_INSTRUCTIONS = 13;
 
 /** A rule on what the transaction says: one that cannot be read passes none. */
 function onDecoded(

@@ -57,12 +57,12 @@ const parties: readonly Attack[] = [
 ];
 
 /** Fills the transaction up with what is allowed as often as it likes. */
-const thirteen = replacing(({ compute, setup, cleanup, expected }) => ({
-  setup: [...setup, ...Array.from({ length: 12 - compute.length - setup.length - cleanup.length }, () => createOwn(expected.outputMint))],
+const fourteen = replacing(({ compute, setup, cleanup, expected }) => ({
+  setup: [...setup, ...Array.from({ length: 13 - compute.length - setup.length - cleanup.length }, () => createOwn(expected.outputMint))],
 }));
 
 const lengths: readonly Attack[] = [
-  { attack: 'thirteen_instructions', rule: 'transaction_length', make: thirteen },
+  { attack: 'fourteen_instructions', rule: 'transaction_length', make: fourteen },
   {
     attack: 'forty_instructions',
     rule: 'transaction_length',

@@ -81,7 +81,7 @@ describe('extractSwap', () => {
     ['a signature in it', 'transaction_presigned', signed],
     ['a durable nonce', 'durable_nonce', transaction([system([4, 0, 0, 0]), swap])],
     ['a durable nonce that is not first', 'durable_nonce', transaction([swap, system([4, 0, 0, 0])])],
-    ['thirteen instructions', 'transaction_length', transaction([swap, ...Array.from({ length: 12 }, () => drain)])],
+    ['fourteen instructions', 'transaction_length', transaction([swap, ...Array.from({ length: 13 }, () => drain)])],
     ['a byte too many', 'transaction_encoding', Uint8Array.from([...good, 0])],
     ['a byte too few', 'transaction_encoding', good.slice(0, -1)],
     ['nothing', 'transaction_encoding', new Uint8Array()],
