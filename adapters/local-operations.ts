@@ -9,6 +9,7 @@ import { assembleTransaction } from '../src/solana/transaction.js';
 import type { Address } from '../src/solana/types.js';
 import { priorityFee } from '../src/swap/budget.js';
 import { createFallback } from '../src/swap/fallback.js';
+import { checkFields } from '../src/swap/check-quote.js';
 import { swapLimits } from '../src/swap/finish.js';
 import { createJupiterV1 } from '../src/swap/jupiter-v1.js';
 import { createJupiterV2 } from '../src/swap/jupiter-v2.js';
@@ -18,6 +19,7 @@ import { quoteExactOutput } from '../src/swap/sizing.js';
 import type { SwapProvider, SwapQuote } from '../src/swap/types.js';
 import type { Transport } from '../src/transport.js';
 import { parseMint, parseSwapRequest, type ResolvedRequest } from '../src/config.js';
+import { readAddress } from '../src/policy/read.js';
 import { U64_MAX } from '../src/amount.js';
 import { autoPayStep } from './local-auto-pay.js';
 import { allBalances, balancesOf } from './local-balance.js';
@@ -37,6 +39,7 @@ export function createOperations(settings: LocalSettings, given: Rpc | undefined
   const operations: Required<Transport> = {
     quote: (request, options) => quote(provider, parseSwapRequest(request, settings), options?.signal),
     async buildSwap({ wallet, quote: asked }, options) {
+      checkOrder(wallet, asked);
       const order = {
         bounds: boundsOf(asked),
         build: (signal?: AbortSignal) => provider.build(asked, wallet, signal),
@@ -52,8 +55,12 @@ export function createOperations(settings: LocalSettings, given: Rpc | undefined
         priorityFeeLamports: priorityFee(compute).toString(),
       };
     },
-    swapInstruction: ({ wallet, quote: asked }, options) => provider.build(asked, wallet, options?.signal),
+    async swapInstruction({ wallet, quote: asked }, options) {
+      checkOrder(wallet, asked);
+      return provider.build(asked, wallet, options?.signal);
+    },
     async balance({ wallet, mint }, options) {
+      checkWallet(wallet);
       const signal = { signal: options?.signal };
       if (mint === undefined) return allBalances(rpc, wallet, signal);
       const mints = (typeof mint === 'string' ? [mint] : mint).map((one) => parseMint('mint', one, network));
@@ -63,6 +70,17 @@ export function createOperations(settings: LocalSettings, given: Rpc | undefined
     autoPay: (request, options) => autoPayStep({ settings, rpc, transport: operations }, request, options?.signal),
   };
   return operations;
+}
+
+function checkWallet(wallet: unknown): void {
+  readAddress('wallet', wallet, 'the base58 address of a wallet');
+}
+
+/** A quote comes back from the caller, who may have made another of it. Throws `invalid_option`, or `quote_mismatch`. */
+function checkOrder(wallet: unknown, quote: SwapQuote): void {
+  checkWallet(wallet);
+  checkFields(quote);
+  for (const side of ['inputMint', 'outputMint'] as const) readAddress(`quote.${side}`, quote[side], 'the address of a mint');
 }
 
 /** Jupiter's two APIs as one provider: the first quotes exact outputs, the second is there when the first has no route or is gone. */
