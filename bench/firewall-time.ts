@@ -1,0 +1,89 @@
+import { VersionedTransaction } from '@solana/web3.js';
+import { readTables, type ReadTable, type TableReader } from '../src/solana/tables.js';
+import { resolveInstructions } from '../src/solana/transaction.js';
+import { envelopeRules, readTransaction } from '../src/swap/firewall/envelope.js';
+import { swapRules, swapSubject } from '../src/swap/firewall/instruction-rules.js';
+import { enforce } from '../src/swap/firewall/rule.js';
+import { isJupiter, shapeRules } from '../src/swap/firewall/shape.js';
+import { surroundingsRules } from '../src/swap/firewall/surroundings.js';
+import { tableNameRules, tableRules } from '../src/swap/firewall/tables.js';
+import { type SwapCase, SLOT, WORLD, legitimate } from '../test/corpus/index.js';
+import { median, row } from './measure.js';
+
+const ROUNDS = 41;
+const TIMES = 100;
+const WARM_UP = 2_000;
+
+/** A swap that passes, as bytes, with the lookup tables that it names. */
+interface Judged {
+  readonly bytes: Uint8Array;
+  readonly expected: SwapCase['expected'];
+  readonly tables: readonly ReadTable[];
+}
+
+/**
+ * What the rules take that ask no network: decoding, envelope, lookup tables that are read already, shape, surroundings and the instruction.
+ * Beside it what web3.js takes to decode the same bytes, which it does without a question.
+ */
+export async function firewallTime(): Promise<string[]> {
+  const all = await Promise.all(legitimate.filter(({ accounts }) => accounts === undefined).map(judgedOf));
+  const bySize = all.filter((one) => one !== undefined).sort((a, b) => a.bytes.length - b.bytes.length);
+  const rows = [bySize[0], bySize[bySize.length >> 1], bySize[bySize.length - 1]].map((one) => {
+    if (one === undefined) throw new Error('the corpus is empty');
+    const [ours, theirs] = compared(
+      () => judge(one),
+      () => VersionedTransaction.deserialize(one.bytes),
+    );
+    return row(`rules, ${one.bytes.length} bytes (web3.js: decoding)`, ours, theirs, 'µs');
+  });
+  return rows;
+}
+
+/** The tables lie in memory. */
+const node: TableReader = {
+  accounts: (addresses) => {
+    const accounts = new Map<string, ReturnType<(typeof WORLD)['get']>>(WORLD);
+    return Promise.resolve({ slot: Number(SLOT), accounts: addresses.map((one) => accounts.get(one) ?? null) });
+  },
+};
+
+async function judgedOf({ transaction, expected }: SwapCase): Promise<Judged | undefined> {
+  const decoded = readTransaction(transaction);
+  if (decoded === undefined || !(transaction instanceof Uint8Array)) return undefined;
+  const names = decoded.lookups.map(({ table }) => table);
+  return { bytes: transaction, expected, tables: await readTables(node, names) };
+}
+
+/** Throws for the first rule that it breaks: what is measured must be a judgement to its end. */
+function judge({ bytes, expected, tables }: Judged): void {
+  const decoded = readTransaction(bytes);
+  enforce(envelopeRules, { decoded, wallet: expected.wallet });
+  const { lookups = [] } = decoded ?? {};
+  enforce(
+    tableNameRules,
+    lookups.map(({ table }) => table),
+  );
+  enforce(tableRules, { tables, lookups });
+  const instructions = decoded === undefined ? undefined : resolveInstructions(decoded, tables);
+  enforce(shapeRules, { instructions });
+  const found = instructions ?? [];
+  const swapAt = found.findIndex(isJupiter);
+  const swap = found[swapAt];
+  if (swap === undefined) throw new Error('no swap');
+  enforce(surroundingsRules, { instructions: found, swapAt, expected, maxPriorityFee: expected.maxPriorityFee });
+  enforce(swapRules, swapSubject(swap, expected));
+}
+
+/** Microseconds that one run of each takes: medians of many rounds, alternating, once both are compiled. */
+function compared(ours: () => unknown, theirs: () => unknown): [number, number] {
+  repeat(ours, WARM_UP);
+  repeat(theirs, WARM_UP);
+  const rounds = Array.from({ length: ROUNDS }, () => [repeat(ours, TIMES), repeat(theirs, TIMES)] as const);
+  return [median(rounds.map(([mine]) => mine)), median(rounds.map(([, other]) => other))];
+}
+
+function repeat(work: () => unknown, times: number): number {
+  const from = performance.now();
+  for (let left = times; left > 0; left -= 1) work();
+  return ((performance.now() - from) * 1_000) / times;
+}
