@@ -1,7 +1,5 @@
 import { refuse } from '../../src/policy/read.js';
 
-type Awaitable<T> = T | Promise<T>;
-
 export interface HandlerOptions {
   /** What stands before each path, such as `/pay`; default none. */
   readonly basePath?: string | undefined;
@@ -13,9 +11,9 @@ export interface HandlerOptions {
    * Who may call an operation; absent, everybody may. `false` is answered with 401, a `Response` is the answer. It must leave the body unread.
    * Health and the OpenAPI document are open.
    */
-  readonly authorize?: ((request: Request) => Awaitable<boolean | Response>) | undefined;
+  readonly authorize?: ((request: Request) => boolean | Response | Promise<boolean | Response>) | undefined;
   /** Milliseconds that a request has to wait for, asked before `authorize`: above 0, it is answered with 429. See {@link rateLimit}. */
-  readonly rateLimit?: ((request: Request) => Awaitable<number>) | undefined;
+  readonly rateLimit?: ((request: Request) => number | Promise<number>) | undefined;
   /** Origins whose pages may call, such as `https://app.example.com`; default none. */
   readonly cors?: readonly string[] | undefined;
   /** Hears of every failure that is answered with a status of 500 or above, for the host's log. */

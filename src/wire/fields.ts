@@ -58,9 +58,6 @@ export function within(least: number, most: number): v.GenericSchema<number> {
   return v.pipe(v.number(rule), v.integer(rule), v.minValue(least, rule), v.maxValue(most, rule));
 }
 
-/** A whole number that may be below zero. */
-export const signed = v.pipe(v.number('must be a number.'), v.integer('must be a whole number.'));
-
 /** Basis points that a service worked out: a price may also have moved in our favour, and by parts of one. */
 export const impact = v.nullable(v.pipe(v.number('must be a number or null.'), v.finite('must be a number or null.')));
 

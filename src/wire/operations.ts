@@ -47,6 +47,3 @@ export const pages = {
   health: { method: 'GET', path: '/api/health', response: health },
   openapi: { method: 'GET', path: '/openapi.json' },
 } as const;
-
-export type RequestOf<O extends OperationId> = v.InferOutput<(typeof operations)[O]['request']>;
-export type ResponseOf<O extends OperationId> = v.InferOutput<(typeof operations)[O]['response']>;

@@ -1,0 +1,207 @@
+import { request as rawRequest } from 'node:http';
+import {
+  createKeyPairFromBytes,
+  getBase58Encoder,
+  getBase64EncodedWireTransaction,
+  getBase64Encoder,
+  getSignatureFromTransaction,
+  getTransactionDecoder,
+  partiallySignTransaction,
+} from '@solana/kit';
+import { local } from 'exact-change';
+import { apiKeys, createHandler } from 'exact-change/http';
+import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { startLegacySeller, type LegacySeller } from '../fixtures/legacy/seller.js';
+import { landed, rpc, tokenAmount, until } from '../helpers/chain.js';
+import { served, type Served } from '../helpers/served.js';
+
+/** What a caller reads of an answer: any of it may be missing. */
+interface Answer {
+  readonly state?: string;
+  readonly quote?: object;
+  readonly transaction?: string;
+  readonly swap?: { readonly transaction: string };
+  readonly payment?: { readonly transaction: string };
+  readonly header?: { readonly name: string; readonly value: string };
+}
+
+const API_KEY = 'a-key-of-this-service-alone';
+
+let sandbox: Sandbox;
+let legacy: LegacySeller;
+let service: Served;
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ confirmationMs: 20 });
+  legacy = await startLegacySeller(sandbox, { facilitator: 'legacy' });
+  const transport = local({ rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl });
+  service = await served(createHandler(transport, { authorize: apiKeys([API_KEY]) }));
+});
+afterAll(async () => {
+  await service.close();
+  await legacy.close();
+  await sandbox.close();
+});
+afterEach(() => {
+  sandbox.controls.aggregator.restore();
+});
+
+const headers = { 'x-api-key': API_KEY };
+
+async function get(path: string): Promise<Answer> {
+  return answerOf(await fetch(service.url + path, { headers }));
+}
+
+async function post(path: string, body: object): Promise<Answer> {
+  const init = { method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(body) };
+  return answerOf(await fetch(service.url + path, init));
+}
+
+async function answerOf(response: Response): Promise<Answer> {
+  const json = (await response.json()) as Answer; // The assertions say what it is.
+  return response.ok ? json : { ...json, ...{ status: response.status } };
+}
+
+/** All that a caller needs besides HTTP: whatever signs a transaction. Here it is kit. */
+async function sign(wallet: SandboxWallet, transaction = ''): Promise<{ readonly wire: string; readonly signature: () => string }> {
+  const keys = await createKeyPairFromBytes(getBase58Encoder().encode(wallet.secretKey));
+  const done = await partiallySignTransaction([keys], getTransactionDecoder().decode(getBase64Encoder().encode(transaction)));
+  return { wire: getBase64EncodedWireTransaction(done), signature: () => getSignatureFromTransaction(done) };
+}
+
+/** A 402 as a caller of any language has it. */
+async function termsOf(url: string): Promise<object> {
+  const response = await fetch(url);
+  expect(response.status).toBe(402);
+  return { url, status: 402, headers: Object.fromEntries(response.headers), body: await response.text() };
+}
+
+const merchantHolds = (symbol: MintSymbol) => tokenAmount(sandbox.rpcUrl, sandbox.merchant, sandbox.mints[symbol]);
+
+describe('the service over a socket', () => {
+  it('quotes, builds a swap that lands once signed, and shows the new balance', async () => {
+    const wallet = await sandbox.createWallet({ SOL: '0.5' });
+    const quote = await get('/api/quote?inputMint=SOL&outputMint=PYUSD&amount=1000000&swapMode=ExactOut');
+    expect(quote).toMatchObject({ outputMint: sandbox.mints.PYUSD.address, outAmount: '1000000', platformFeeBps: 0 });
+    const built = await post('/api/swap/build', { wallet: wallet.address, quote });
+    expect(built.quote).toEqual(quote);
+    const { wire, signature } = await sign(wallet, built.transaction);
+    await rpc(sandbox.rpcUrl, 'sendTransaction', [wire, { encoding: 'base64' }]);
+    expect((await landed(sandbox.rpcUrl, signature())).error).toBeNull();
+    expect(await get(`/api/balance?wallet=${wallet.address}&mint=PYUSD`)).toMatchObject({
+      mint: sandbox.mints.PYUSD.address,
+      amount: '1000000',
+      uiAmount: '1',
+    });
+    expect(await get(`/api/balance?wallet=${wallet.address}`)).toMatchObject([
+      { mint: sandbox.mints.SOL.address },
+      { mint: sandbox.mints.PYUSD.address },
+    ]);
+  });
+
+  it('quotes and builds in one call', async () => {
+    const wallet = await sandbox.createWallet({ SOL: '0.5' });
+    const built = await post('/api/swap/build', { wallet: wallet.address, inputMint: 'SOL', outputMint: 'USDC', amount: '5000000' });
+    expect(built.quote).toMatchObject({ inAmount: '5000000', swapMode: 'ExactIn' });
+    expect((await sign(wallet, built.transaction)).signature()).toMatch(/^[1-9A-HJ-NP-Za-km-z]{64,88}$/);
+  });
+
+  it('reads the offers of a 402, and says what has none', async () => {
+    expect(await post('/api/x402/parse-payment', await termsOf(`${sandbox.apiUrl}/any`))).toMatchObject({
+      x402Version: 2,
+      offers: [{ payable: true, amount: '10000', mint: sandbox.mints.PYUSD.address }, {}, {}, {}],
+    });
+    expect(await post('/api/x402/parse-payment', { status: 402, body: 'Pay at the counter.' })).toMatchObject({
+      status: 422,
+      code: 'malformed_payment_required',
+      funds: 'untouched',
+    });
+  });
+
+  it.each([
+    ['version 2, Token-2022', () => `${sandbox.apiUrl}/pyusd`, 'PYUSD', 30_000n],
+    ['version 2', () => `${sandbox.apiUrl}/usdc`, 'USDC', 10_000n],
+    ['version 1', () => `${legacy.url}/usdc`, 'USDC', 10_000n],
+  ] as const)('leads from a 402 to the answer with nothing but fetch and a signer (%s)', async (_, url, symbol, price) => {
+    const wallet = await sandbox.createWallet({ SOL: '0.5', BONK: '1000000' });
+    const before = await merchantHolds(symbol);
+    const request = { paymentRequired: await termsOf(url()), wallet: wallet.address, autoSwap: true };
+
+    const first = await post('/api/x402/auto-pay', request);
+    expect(first).toMatchObject({ state: 'swap_required', offer: { amount: price.toString(), mint: sandbox.mints[symbol].address } });
+    const swap = await sign(wallet, first.swap?.transaction);
+
+    const second = await until('the swap is confirmed', async () => {
+      const answer = await post('/api/x402/auto-pay', { ...request, signedSwap: swap.wire });
+      return answer.state === 'swap_submitted' ? undefined : answer;
+    });
+    expect(second.state).toBe('ready_to_sign');
+    expect((await landed(sandbox.rpcUrl, swap.signature())).error).toBeNull();
+    const payment = await sign(wallet, second.payment?.transaction);
+
+    const third = await post('/api/x402/auto-pay', { ...request, signedPayment: payment.wire });
+    expect(third.state).toBe('ready_to_present');
+    const paid = await fetch(url(), { headers: { [third.header?.name ?? '']: third.header?.value ?? '' } });
+    expect(paid.status).toBe(200);
+    expect((await merchantHolds(symbol)) - before).toBe(price);
+  });
+
+  it('says what a wallet lacks, and what a limit forbids, as problems', async () => {
+    const paymentRequired = await termsOf(`${sandbox.apiUrl}/usdc`);
+    const wallet = await sandbox.createWallet({ SOL: '0.5' });
+    expect(await post('/api/x402/auto-pay', { paymentRequired, wallet: wallet.address })).toMatchObject({
+      state: 'insufficient_funds',
+      funds: { mint: sandbox.mints.USDC.address, required: '10000', available: '0' },
+    });
+    const limits = { [sandbox.mints.USDC.address]: '9999' };
+    expect(await post('/api/x402/auto-pay', { paymentRequired, wallet: wallet.address, limits })).toMatchObject({
+      status: 403,
+      code: 'amount_over_limit',
+      details: { limit: '9999' },
+    });
+    const nobody = await sandbox.createWallet({});
+    expect(await get(`/api/balance?wallet=${wallet.address}&mint=${nobody.address}`)).toMatchObject({ status: 422, code: 'unknown_mint' });
+  });
+
+  it('refuses the key of a wallet, and nothing of it comes back or goes on', async () => {
+    const wallet = await sandbox.createWallet({ SOL: '0.1' });
+    const calls = sandbox.controls.node.calls();
+    const answers = [
+      await post('/api/x402/auto-pay', { paymentRequired: {}, wallet: wallet.address, walletSecretKey: wallet.secretKey }),
+      await post('/api/swap/build', { wallet: wallet.secretKey, inputMint: 'SOL', outputMint: 'USDC', amount: '1' }),
+      await get(`/api/balance?wallet=${wallet.secretKey}`),
+    ];
+    for (const answer of answers) expect(answer).toMatchObject({ status: 400, code: 'secret_refused' });
+    expect(JSON.stringify(answers)).not.toContain(wallet.secretKey);
+    expect(sandbox.controls.node.calls()).toBe(calls);
+  });
+
+  it('lets in who has its key, and tells everybody that it is there', async () => {
+    expect((await fetch(`${service.url}/api/quote?inputMint=SOL&outputMint=USDC&amount=1`)).status).toBe(401);
+    expect(await (await fetch(`${service.url}/api/health`)).json()).toEqual({ status: 'ok' });
+    expect(await (await fetch(`${service.url}/openapi.json`)).json()).toMatchObject({ openapi: '3.1.0' });
+    expect(await (await fetch(`${service.url}/api/swaps`)).json()).toMatchObject({ status: 404, code: 'not_found', retry: 'never' });
+  });
+
+  it('counts a chunked body, which says nothing of its length', async () => {
+    const status = await new Promise<number | undefined>((resolve, reject) => {
+      const outgoing = rawRequest(`${service.url}/api/x402/parse-payment`, {
+        method: 'POST',
+        headers: { ...headers, 'content-type': 'application/json', 'transfer-encoding': 'chunked' },
+      });
+      outgoing.on('response', (incoming) => (incoming.resume(), resolve(incoming.statusCode)));
+      outgoing.on('error', reject);
+      outgoing.write(`{"body":"${'x'.repeat(70_000)}`);
+    });
+    expect(status).toBe(413);
+  });
+
+  it('keeps the words of what is behind it to itself', async () => {
+    const canary = 'canary-4f7a-api-key';
+    sandbox.controls.aggregator.fault('*', { kind: 'status', status: 401, body: JSON.stringify({ error: `Bad key ${canary}` }) });
+    const answer = await get('/api/quote?inputMint=SOL&outputMint=USDC&amount=1000000');
+    expect(answer).toMatchObject({ status: 503, code: 'jupiter_unavailable', details: { status: 401 }, retry: 'never' });
+    expect(JSON.stringify(answer)).not.toContain(canary);
+  });
+});
