@@ -49,8 +49,8 @@ function guarding(mint: Expectation['inputMint'], program: Expectation['inputPro
   const self = writable(own(mint));
   const decimals = mint === wsol ? 9 : 6;
   return [
-    instruction(program, [self, readonly(mint), self, wallet], concat([12], u64(least), [decimals])),
     instruction(program, [self, wallet], [5]),
+    instruction(program, [self, readonly(mint), self, wallet], concat([12], u64(least), [decimals])),
     instruction(program, [self, wallet], [6, 3, 0]),
   ];
 }

@@ -1,16 +1,16 @@
-import { AccountRole, address, getAddressEncoder, type AccountMeta, type Address } from '@solana/kit';
+import { AccountRole, address, getAddressEncoder, type AccountMeta, type Address, type Instruction } from '@solana/kit';
 import { inspectSwap, isExactChangeError, local } from 'exact-change';
-import { createSandbox, type Sandbox, type VenueBehaviour } from 'exact-change/sandbox';
+import { createSandbox, type MintSymbol, type Sandbox, type VenueBehaviour } from 'exact-change/sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { MODE } from '../../adapters/sandbox/venue/venue.mjs';
 import { connectRpc } from '../../src/solana/connection.js';
 import type { Rpc } from '../../src/solana/rpc.js';
-import { buildForeign } from '../helpers/foreign-swap.js';
+import { altered, buildForeign } from '../helpers/foreign-swap.js';
 import { lying } from '../helpers/lying-service.js';
 import { ownAccounts } from '../helpers/own-messages.js';
 import { closePayers, failureOf, payerOf } from '../helpers/payer.js';
 import { landsForTheFeeAlone } from '../helpers/traded.js';
-import { directions, type Trader, traderOn } from '../helpers/trader.js';
+import { type Direction, directions, type Trader, traderOn } from '../helpers/trader.js';
 import { expectUntouched } from '../helpers/untouched.js';
 
 // What a review of the firewall broke, each as it was shown.
@@ -39,6 +39,59 @@ afterAll(async () => {
 });
 
 const setVenue = (behaviour: VenueBehaviour) => sandbox.controls.aggregator.setVenue({ attacker: ATTACKER, ...behaviour });
+
+describe('an account that a venue has made its own, with the wallet as its delegate and as who may close it', () => {
+  const key = (of: Address) => [...getAddressEncoder().encode(of)];
+  const whole: Direction = {
+    ...{ from: 'USDC', to: 'USDT' },
+    amounts: { input: 20_000_000n, mostInput: 20_100_000n, output: 20_000_000n, leastOutput: 19_900_000n },
+  };
+  const direct: readonly (readonly [string, Direction, MintSymbol])[] = [
+    ['the source', directions['USDC to USDT'], 'USDC'],
+    ['the output', directions['USDC to USDT'], 'USDT'],
+    ['a source of wrapped SOL', directions['wrapped SOL to USDC'], 'SOL'],
+    ['a source that is sold out', whole, 'USDC'],
+    ['an output of Token-2022', directions['USDC to PYUSD'], 'PYUSD'],
+  ];
+
+  /** What is left by a venue that signs with the wallet for a new owner, and as the new owner for all the rest. */
+  function takeOver(trader: Trader, symbol: MintSymbol): void {
+    const at = trader.at[symbol];
+    const account = sandbox.chain.account(at);
+    if (account === undefined) throw new Error(`there is no account at ${at}`);
+    const data = account.data.slice();
+    data.set(key(ATTACKER), 32);
+    data.set([1, 0, 0, 0, ...key(trader.address)], 72);
+    data.fill(0xff, 121, 129);
+    data.set([1, 0, 0, 0, ...key(trader.address)], 129);
+    sandbox.chain.setAccount(at, { ...account, data });
+  }
+
+  it.each(direct)('stops the swap in the guard, where it is %s', async (_, direction, symbol) => {
+    const trader = await traderOn(sandbox, rpc, direction.wrapped);
+    await sandbox.chain.fundToken(trader.address, sandbox.mints[direction.to], 1n);
+    const signed = await trader.sign('route_v2', direction);
+    takeOver(trader, symbol);
+    expect(await landsForTheFeeAlone(sandbox, trader, signed)).toBe('guard');
+  });
+
+  it('is not guarded against by a transaction that revokes only after it has counted', async () => {
+    const wallet = await sandbox.createWallet({ SOL: '0.5', USDC: '20', USDT: '1' });
+    const swap = await buildForeign(sandbox, wallet.address, { from: 'USDC', to: 'USDT', amount: 2_000_000n });
+    const bounds = { inputMint: 'USDC', outputMint: 'USDT', maxInAmount: swap.maxIn, minOutAmount: swap.minOut };
+    const inspect = (transaction: string) => inspectSwap(transaction, { rpcUrl: sandbox.rpcUrl, wallet: wallet.address, ...bounds });
+    const { recomposed } = await inspect(swap.transaction);
+    const guarded = recomposed?.transaction ?? '';
+    expect(await inspect(guarded)).toMatchObject({ accepted: true, guarded: true });
+    const isRevoke = ({ data }: Instruction) => data?.length === 1 && data[0] === 5;
+    const late = await altered(sandbox, guarded, (all) => [
+      ...all.slice(0, -1).filter((one) => !isRevoke(one)),
+      ...all.filter(isRevoke),
+      ...all.slice(-1),
+    ]);
+    expect(await inspect(late)).toMatchObject({ accepted: true, guarded: false });
+  });
+});
 
 describe('SOL that lies where the wrapped SOL account will be made', () => {
   const LYING = 100_000_000n;

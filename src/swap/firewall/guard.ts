@@ -20,9 +20,10 @@ export interface Floors {
 }
 
 /**
- * The guard, made of pinned programs alone. Moving the least that must be there to the same account fails where less is there, or
- * where the wallet no longer owns it; revoking takes away an approval; dropping the close authority fails where it is
- * somebody else's. The last one fails too where the wallet was assigned to another program: its amount is never zero.
+ * The guard, made of pinned programs alone. Revoking takes away an approval; moving the least that must be there to the same account fails
+ * where less is there, or where the wallet no longer owns it; dropping the close authority fails where it is somebody else's.
+ * Revoking comes first: whoever has made himself the owner can make the wallet his delegate and the one who may close, and a delegate
+ * may move and revoke. The last one fails too where the wallet was assigned to another program: its amount is never zero.
  */
 export function guard(floors: Floors): Instruction[] {
   const { wallet } = floors;
@@ -33,8 +34,8 @@ export function guard(floors: Floors): Instruction[] {
 function guardToken(authority: Address, { account, least }: TokenFloor): Instruction[] {
   const { address, mint, decimals, tokenProgram } = account;
   return [
-    transferChecked({ source: address, mint, destination: address, authority, amount: least, decimals, tokenProgram }),
     revoke({ account: address, authority, tokenProgram }),
+    transferChecked({ source: address, mint, destination: address, authority, amount: least, decimals, tokenProgram }),
     dropCloseAuthority({ account: address, authority, tokenProgram }),
   ];
 }
@@ -44,8 +45,9 @@ export function holds({ tokens, lamports }: GuardsFound, floors: Floors): boolea
   const open = floors.tokens.filter((token) => !token.closed);
   const kept = open.every(({ account, least }) => {
     const own = tokens.filter((guarded) => guarded.account === account.address);
-    const kinds = own.filter(({ kind, amount }) => kind !== 'least' || amount >= least).map(({ kind }) => kind);
-    return kinds.includes('least') && kinds.includes('revoke') && kinds.includes('close_authority');
+    const revoked = own.findIndex(({ kind }) => kind === 'revoke');
+    const isOwned = own.some(({ kind, amount }, index) => kind === 'least' && amount >= least && index > revoked);
+    return revoked !== -1 && isOwned && own.some(({ kind }) => kind === 'close_authority');
   });
   return kept && lamports > 0n && lamports >= floors.lamports;
 }

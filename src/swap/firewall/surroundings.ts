@@ -282,6 +282,7 @@ function guardOf({ instruction, before }: Placed, expected: SwapExpectation): To
 
 /** What the transaction itself makes sure of at its end. */
 export interface GuardsFound {
+  /** In the order in which they run. */
   readonly tokens: readonly TokenGuard[];
   /** Lamports that the wallet must have; 0n where the transaction does not end with that. */
   readonly lamports: bigint;
@@ -302,5 +303,5 @@ export function guardsIn({
     if (found === undefined) break;
     tokens.push(found);
   }
-  return { tokens, lamports };
+  return { tokens: tokens.reverse(), lamports };
 }

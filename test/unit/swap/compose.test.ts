@@ -119,8 +119,8 @@ describe('composeSwap', () => {
         const closeOutput = scenario.output === 'SOL' && !scenario.keepWrapped && destination.balance === 0n;
         const outputLeft = destination.balance > scenario.reservedOutput ? destination.balance - scenario.reservedOutput : 0n;
         const guard = (account: string, least: bigint) => [
-          `hold ${account} ${account} ${least}`,
           `revoke ${account}`,
+          `hold ${account} ${account} ${least}`,
           `drop ${account} 3,0`,
         ];
         const createSource = sol && !source.exists;
