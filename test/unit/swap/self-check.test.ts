@@ -115,10 +115,10 @@ describe('a message that is not what was composed', () => {
   });
 
   it.each([
-    ['source', 0],
-    ['output', 3],
+    ['source', 1],
+    ['output', 4],
   ] as const)('fails where the guard of the %s asks for one unit less, and passes where it asks for more', (_, at) => {
-    const { account, least } = said.floors.tokens[at === 0 ? 0 : 1] ?? { account: usual.source, least: 0n };
+    const { account, least } = said.floors.tokens[at === 1 ? 0 : 1] ?? { account: usual.source, least: 0n };
     const { address, mint, decimals, tokenProgram } = account;
     const hold = (amount: bigint) =>
       transferChecked({ source: address, mint, destination: address, authority: WALLET, amount, decimals, tokenProgram });
@@ -159,6 +159,10 @@ describe('a message that is not what was composed', () => {
     const moved = [...without(instructions, 1).slice(0, -1), price, ...instructions.slice(-1)];
     expect(moved.filter(({ program }) => program === price.program)).toHaveLength(2);
     expect(reason(moved)).toBe(NO_GUARD);
+  });
+
+  it.each([0, 3])('fails where guard %i, which revokes, comes after the one that counts', (at) => {
+    expect(reason(swapped(instructions, guardFrom + at, guardFrom + at + 1))).toBe(NO_GUARD);
   });
 
   it('passes in an order that changes nothing', () => {
@@ -259,7 +263,7 @@ describe('a message that is not what was composed', () => {
           data: [...data],
         }),
       );
-    const numbers = [0, 1, guardFrom, guardFrom + 3, last];
+    const numbers = [0, 1, guardFrom + 1, guardFrom + 4, last];
     const honest = read(message);
     const flips = [...message.keys()].map((at) => message.map((byte, index) => (index === at ? byte ^ 1 : byte)));
     const passed = flips.filter((flipped) => failureOf(flipped, said) === undefined);
