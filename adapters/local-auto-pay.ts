@@ -5,7 +5,7 @@ import { composePayment } from '../src/autopay/sign-payment.js';
 import { readLanded, swapFailed } from '../src/autopay/swap-outcome.js';
 import type { LocalSettings } from '../src/config.js';
 import { startDeadline } from '../src/deadline.js';
-import { ConfigError, isExactChangeError, TransactionError } from '../src/errors.js';
+import { amendError, ConfigError, isExactChangeError, TransactionError } from '../src/errors.js';
 import { createEvents } from '../src/events.js';
 import { newWallet } from '../src/journal/registry.js';
 import { minAmount, parseAmount } from '../src/amount.js';
@@ -54,18 +54,22 @@ export async function autoPayStep(
   };
   const core = coreOver(config, createEvents(settings.runtime.now), rpc, transport, newWallet());
   await core.ready();
-  if (signedSwap !== undefined) {
-    const submitted = await submit(core, wallet, bytesOf('signedSwap', signedSwap), signal);
-    if (submitted !== undefined)
-      return { state: 'swap_submitted', signature: submitted, offer: firstOffer(terms, settings.network, wallet) };
+  if (signedSwap === undefined) return plan(core, terms, signal);
+  const bytes = bytesOf('signedSwap', signedSwap);
+  const submitted = await submit(core, wallet, bytes, signal);
+  if (submitted !== undefined) return { state: 'swap_submitted', signature: submitted, offer: firstOffer(terms, settings.network, wallet) };
+  try {
+    return await plan(core, terms, signal);
+  } catch (error) {
+    // Whatever keeps the payment from being made, the swap for it was.
+    throw isExactChangeError(error) ? amendError(error, { moved: [{ kind: 'swap', signature: firstSignature(bytes) }] }) : error;
   }
-  return plan(core, terms, signal);
 }
 
 async function plan(core: Core, terms: PaymentRequired, signal: AbortSignal | undefined): Promise<PaymentResult> {
   let choice: Choice;
   try {
-    choice = await choose(core, terms, { host: terms.url === undefined ? '' : new URL(terms.url).host, signal, quote: true });
+    choice = await choose(core, terms, { host: hostOf(terms), signal, quote: true });
   } catch (error) {
     if (!isExactChangeError(error, 'insufficient_funds')) throw error;
     return { state: 'insufficient_funds', offer: firstOffer(terms, core.config.network, core.config.signer.address), funds: error.details };
@@ -83,6 +87,14 @@ async function plan(core: Core, terms: PaymentRequired, signal: AbortSignal | un
   }
   const { mint, amount } = choice.offer;
   return { state: 'insufficient_funds', offer, funds: { mint, required: amount.toString(), available: facts.available.toString() } };
+}
+
+function hostOf({ url }: PaymentRequired): string {
+  try {
+    return url === undefined ? '' : new URL(url).host;
+  } catch {
+    throw refuse('paymentRequired.url', 'must be an absolute address.');
+  }
 }
 
 /** The header for a payment that the wallet signed, if it is a payment for one of the offers. */

@@ -1,3 +1,4 @@
+import { isExactChangeError, QuoteError } from '../../src/errors.js';
 import type { Transport, TransportOptions } from '../../src/transport.js';
 import { operations, type Operation } from '../../src/wire/operations.js';
 import { readAs, readRequest } from '../../src/wire/read.js';
@@ -13,7 +14,7 @@ export interface Route {
 export const ROUTES: { readonly [O in keyof typeof operations]: Route } = {
   quote: route(operations.quote, (transport, request, options) => transport.quote(request, options)),
   buildSwap: route(operations.buildSwap, async (transport, request, options) => {
-    if ('quote' in request) return transport.buildSwap(request, options);
+    if ('quote' in request) return transport.buildSwap(request, options).catch(ofQuote);
     const { wallet, ...swap } = request;
     return transport.buildSwap({ wallet, quote: await transport.quote(swap, options) }, options);
   }),
@@ -25,6 +26,13 @@ export const ROUTES: { readonly [O in keyof typeof operations]: Route } = {
   parsePayment: route(operations.parsePayment, (transport, request, options) => transport.parsePayment(request, options)),
   autoPay: route(operations.autoPay, (transport, request, options) => transport.autoPay(request, options)),
 };
+
+/** Jupiter refuses to build what it did not quote: that is whose quote it is, and no failure of Jupiter's. */
+function ofQuote(error: unknown): never {
+  if (!isExactChangeError(error, 'jupiter_unavailable') || ![400, 422].includes(error.details.status)) throw error;
+  const reason = 'Jupiter does not take it';
+  throw new QuoteError('quote_mismatch', `The quote was refused: ${reason}. Quote again.`, { details: { reason }, cause: error });
+}
 
 function route<Q, A>(operation: Operation<Q, A>, call: (transport: Transport, request: Q, options: TransportOptions) => Promise<A>): Route {
   return {

@@ -1,6 +1,6 @@
 import { Configuration, FetchError, ResponseError, SwapApi, type SwapRequest } from '@jup-ag/api';
 import type { Runtime } from '../runtime.js';
-import { invalidAnswer, parseObject, readBuild, readQuote, isJson, type Json } from './jupiter-answer.js';
+import { foreignQuote, parseObject, readBuild, readQuote, isJson, type Json } from './jupiter-answer.js';
 import { type Asked, refusalOf } from './jupiter-refusal.js';
 import { jupiterBase, keyHeader } from './jupiter-url.js';
 import type { SwapProvider } from './types.js';
@@ -37,7 +37,7 @@ export function createJupiterV1({ baseUrl, apiKey, http, runtime }: JupiterOptio
       return readQuote(raw, intent, id, runtime.now());
     },
     async build(quote, wallet, signal) {
-      if (!isJson(quote.raw) || !Array.isArray(quote.raw['routePlan'])) throw invalidAnswer('the quote is not one of this service');
+      if (!isJson(quote.raw) || !Array.isArray(quote.raw['routePlan'])) throw foreignQuote();
       // Serialised and then replaced by the body below: only its shape matters.
       const swapRequest = { userPublicKey: wallet, quoteResponse: quote.raw } as unknown as SwapRequest;
       // Wrapping and unwrapping are ours: the swap works on the wallet's wrapped SOL account.

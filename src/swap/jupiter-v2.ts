@@ -1,6 +1,6 @@
 import { QuoteError, isExactChangeError } from '../errors.js';
 import type { Address } from '../solana/types.js';
-import { invalidAnswer, isJson, parseObject, readBuild, readQuote, type Json } from './jupiter-answer.js';
+import { foreignQuote, invalidAnswer, isJson, parseObject, readBuild, readQuote, type Json } from './jupiter-answer.js';
 import { refusalOf } from './jupiter-refusal.js';
 import { jupiterBase, keyHeader } from './jupiter-url.js';
 import type { JupiterOptions } from './jupiter-v1.js';
@@ -35,7 +35,7 @@ export function createJupiterV2(options: JupiterV2Options): SwapProvider {
         const reason = 'the price moved before the swap was built';
         throw new QuoteError('quote_mismatch', 'The price moved before the swap was built. Quote again.', { details: { reason } });
       }
-      if (!isJson(current.raw)) throw invalidAnswer('the quote is not one of this service');
+      if (!isJson(current.raw)) throw foreignQuote();
       // The tables' contents in the answer are the service's word: only their addresses are taken, we fetch them.
       const tables = current.raw['addressesByLookupTableAddress'];
       return readBuild(current.raw['swapInstruction'], isJson(tables) ? Object.keys(tables) : []);

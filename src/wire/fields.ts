@@ -69,7 +69,23 @@ export const name = shaped('must be a name of up to 64 visible ASCII characters.
 
 export const base64 = shaped('must be base64.', BASE64, 16_384);
 
-/** What a field may hold in front of whoever reads a request: a URL, a header's value, a body. */
+const WEB_ADDRESS = 'must be an absolute http: or https: address.';
+const MAX_ADDRESS = 4_096;
+export const webAddress = v.pipe(
+  v.string(WEB_ADDRESS),
+  v.maxLength(MAX_ADDRESS, WEB_ADDRESS),
+  v.check((address: string) => isWebAddress(address), WEB_ADDRESS),
+);
+
+function isWebAddress(address: string): boolean {
+  try {
+    return /^https?:$/.test(new URL(address).protocol);
+  } catch {
+    return false;
+  }
+}
+
+/** What a field may hold in front of whoever reads a request: a header's value, say. */
 export function upTo(characters: number): v.GenericSchema<string> {
   const rule = `must be text of at most ${characters} characters.`;
   return v.pipe(v.string(rule), v.maxLength(characters, rule));

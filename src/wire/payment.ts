@@ -2,11 +2,10 @@ import * as v from 'valibot';
 import { errorCodes } from '../errors.js';
 import type { OfferRefusal } from '../errors.js';
 import type { ParsedOffer, ParsedPayment, PaymentResult } from '../transport.js';
-import { address, amount, base64, count, digits, flag, name, text, transaction, upTo, within } from './fields.js';
+import { address, amount, base64, count, digits, flag, name, text, transaction, upTo, webAddress, within } from './fields.js';
 import { swapTransaction } from './swap.js';
 
 // The body of a request is bounded as a whole; these keep one part from being all of it.
-const MAX_URL = 4_096;
 const MAX_HEADER = 49_152;
 const MAX_HEADERS = 100;
 const MAX_LIMITS = 32;
@@ -25,7 +24,7 @@ function shapedHeaderName(): v.GenericSchema<string> {
 /** A 402 as it came. */
 export const paymentParts = v.strictObject(
   {
-    url: v.exactOptional(upTo(MAX_URL)),
+    url: v.exactOptional(webAddress),
     status: v.exactOptional(within(100, 599)),
     headers: v.exactOptional(headers),
     body: v.exactOptional(v.unknown()),

@@ -157,6 +157,11 @@ describe('local', () => {
     await expect(
       transport.autoPay({ paymentRequired, wallet: wallet.address, signedPayment: payment?.transaction ?? '' }),
     ).rejects.toMatchObject({ code: 'invalid_option' });
+    const nowhere = { ...paymentRequired, url: 'nowhere' };
+    await expect(transport.autoPay({ paymentRequired: nowhere, wallet: wallet.address })).rejects.toMatchObject({
+      code: 'invalid_option',
+      details: { option: 'paymentRequired.url' },
+    });
     const dearer = await partsOf(await fetch(`${sandbox.apiUrl}/expensive`));
     await expect(transport.autoPay({ paymentRequired: dearer, wallet: wallet.address, signedPayment: wire })).rejects.toMatchObject({
       code: 'invalid_option',

@@ -164,6 +164,36 @@ describe('the service over a socket', () => {
     expect(await get(`/api/balance?wallet=${wallet.address}&mint=${nobody.address}`)).toMatchObject({ status: 422, code: 'unknown_mint' });
   });
 
+  it('says after a swap what the swap changed, also where the payment then cannot be made', async () => {
+    const wallet = await sandbox.createWallet({ SOL: '0.5' });
+    const request = { paymentRequired: await termsOf(`${sandbox.apiUrl}/usdc`), wallet: wallet.address, autoSwap: true };
+    const swap = await sign(wallet, (await post('/api/x402/auto-pay', request)).swap?.transaction);
+    const refused = await until('the swap is confirmed', async () => {
+      const limits = { [sandbox.mints.USDC.address]: '1' };
+      const answer = await post('/api/x402/auto-pay', { ...request, limits, signedSwap: swap.wire });
+      return answer.state === 'swap_submitted' ? undefined : answer;
+    });
+    expect(refused).toMatchObject({
+      code: 'amount_over_limit',
+      funds: 'swapped',
+      moved: [{ kind: 'swap', signature: swap.signature() }],
+    });
+  });
+
+  it.each<[string, object, string]>([
+    ['another provider', { provider: 'nobody' }, 'quote_mismatch'],
+    ['nothing of Jupiter in it', { raw: {} }, 'quote_mismatch'],
+    ['null for the original', { raw: null }, 'quote_mismatch'],
+    ['an original without a route', { raw: { routePlan: [] } }, 'quote_mismatch'],
+    ['other bounds than the original', { inAmount: '0', maxInAmount: '0' }, 'unsafe_swap'],
+    ['a promise that nobody made', { minOutAmount: '18446744073709551615' }, 'unsafe_swap'],
+    ['a mint that is none', { inputMint: '11111111111111111111111111111111' }, 'unknown_mint'],
+  ])('takes a quote with %s for the fault of who sent it', async (_, lie, code) => {
+    const wallet = await sandbox.createWallet({ SOL: '0.5' });
+    const quote = await get('/api/quote?inputMint=SOL&outputMint=USDC&amount=5000000');
+    expect(await post('/api/swap/build', { wallet: wallet.address, quote: { ...quote, ...lie } })).toMatchObject({ status: 422, code });
+  });
+
   it('refuses the key of a wallet, and nothing of it comes back or goes on', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.1' });
     const calls = sandbox.controls.node.calls();

@@ -74,6 +74,17 @@ describe('an operation', () => {
     expect(errorOf(answer.json)).toMatchObject({ name: 'FundsError', code: 'unknown_mint', details: { mint: USDC }, funds: 'untouched' });
   });
 
+  it.each([
+    [400, 422, 'quote_mismatch'],
+    [422, 422, 'quote_mismatch'],
+    [401, 503, 'jupiter_unavailable'],
+    [500, 503, 'jupiter_unavailable'],
+  ])('whose quote Jupiter answers with %d is %d', async (said, status, code) => {
+    const refused = new TransportError('jupiter_unavailable', 'No.', { details: { status: said } });
+    const { post } = serving({}, { buildSwap: () => Promise.reject(refused) });
+    expect(problemIn(await post('/api/swap/build', { wallet: WALLET, quote }))).toMatchObject({ status, code });
+  });
+
   it('says when to come back where an upstream limits it', async () => {
     const limited = new TransportError('rate_limited', 'Wait.', { details: { retryAfterMs: 1_200 } });
     const answer = await serving({}, { quote: () => Promise.reject(limited) }).call(QUOTE);

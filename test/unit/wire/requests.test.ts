@@ -65,6 +65,8 @@ describe('a request', () => {
     ['a quote with a platform fee', 'buildSwap', { wallet: WALLET, quote: { ...quote, platformFeeBps: 5 } }, 'quote.platformFeeBps'],
     ['a quote with a foreign field', 'buildSwap', { wallet: WALLET, quote: { ...quote, feeAccount: WALLET } }, 'quote.feeAccount'],
     ['a quote without its original', 'buildSwap', { wallet: WALLET, quote: { ...quote, raw: undefined, quotedAt: '1' } }, 'quote.quotedAt'],
+    ['an address that is relative', 'parsePayment', { url: '/premium' }, 'url'],
+    ['an address of another kind', 'autoPay', { paymentRequired: { url: 'javascript:alert(1)' }, wallet: WALLET }, 'paymentRequired.url'],
     ['a header of an impossible name', 'parsePayment', { headers: { 'a b': 'c' } }, 'headers.a b'],
     ['a header that is no text', 'parsePayment', { headers: { a: 1 } }, 'headers.a'],
     ['no wallet', 'autoPay', { paymentRequired: {} }, 'wallet'],
