@@ -2,7 +2,6 @@ import { base64 } from '@scure/base';
 import type { LocalSettings } from '../src/config.js';
 import { connectTo } from '../src/connect.js';
 import { isExactChangeError } from '../src/errors.js';
-import { createHttp } from '../src/http.js';
 import { createBlockhashSource } from '../src/solana/blockhash.js';
 import type { Rpc } from '../src/solana/rpc.js';
 import { assembleTransaction } from '../src/solana/transaction.js';
@@ -11,6 +10,7 @@ import { priorityFee } from '../src/swap/budget.js';
 import { createFallback } from '../src/swap/fallback.js';
 import { checkFields } from '../src/swap/check-quote.js';
 import { swapLimits } from '../src/swap/finish.js';
+import { createJupiterHttp } from '../src/swap/jupiter-http.js';
 import { createJupiterV1 } from '../src/swap/jupiter-v1.js';
 import { createJupiterV2 } from '../src/swap/jupiter-v2.js';
 import { jupiterLimiter } from '../src/swap/limiter.js';
@@ -85,7 +85,7 @@ function checkOrder(wallet: unknown, quote: SwapQuote): void {
 
 /** Jupiter's two APIs as one provider: the first quotes exact outputs, the second is there when the first has no route or is gone. */
 function jupiter({ jupiterUrl: baseUrl, jupiterApiKey: apiKey, fetch, timeouts, runtime }: LocalSettings, taker: Address): SwapProvider {
-  const http = createHttp({ fetch, timeoutMs: timeouts.jupiter, runtime, limiter: jupiterLimiter(baseUrl, apiKey, runtime) });
+  const http = createJupiterHttp({ fetch, timeoutMs: timeouts.jupiter, runtime, limiter: jupiterLimiter(baseUrl, apiKey, runtime) });
   const options = { baseUrl, apiKey, http, runtime };
   return createFallback({ first: createJupiterV1(options), second: createJupiterV2({ ...options, taker }), runtime });
 }

@@ -1,6 +1,6 @@
 import ky, { isHTTPError } from 'ky';
 import { onAbort } from './abort.js';
-import { ExactChangeError, TransportError } from './errors.js';
+import { ExactChangeError } from './errors.js';
 import type { Runtime } from './runtime.js';
 
 /** What slows requests down before they leave, and learns from the answers. */
@@ -10,13 +10,32 @@ export interface RequestLimiter {
   observe(status: number, headers: Headers): void;
 }
 
+/** What the failures of whom we ask become, in words that say what to do about them. */
+export interface HttpPeer {
+  /** An answer to the last try, 429, 421 or 5xx. */
+  failing(response: Response, seen: { readonly attempts: number; readonly retryAfterMs: number }): Promise<Error> | Error;
+  /** No answer, in all tries. */
+  lost(cause: unknown, attempts: number): Error;
+  /** No answer in time. */
+  late(timeoutMs: number, attempts: number): Error;
+  /** An answer longer than any honest one. */
+  tooLong(limitBytes: number): Error;
+  /** Whether such an answer says itself that another try changes nothing. */
+  isLasting?(response: Response): Promise<boolean>;
+}
+
 export interface HttpOptions {
+  readonly peer: HttpPeer;
   /** Default: the global fetch, looked up at each call. */
   readonly fetch?: typeof fetch | undefined;
   /** Deadline of one attempt, body included. */
   readonly timeoutMs: number;
   readonly runtime: Runtime;
   readonly limiter?: RequestLimiter | undefined;
+  /** Tries of one request; default 3. 1 for a request that changes something. */
+  readonly attempts?: number;
+  /** Of an answer; default 2 MiB. */
+  readonly maxBodyBytes?: number;
 }
 
 const ATTEMPTS = 3;
@@ -26,11 +45,15 @@ const MAX_BODY_BYTES = 2 * 1024 * 1024;
 const mayPass = (status: number): boolean => status === 429 || status === 421 || status >= 500;
 
 /**
- * A fetch for Jupiter: each attempt has a deadline and a bounded body, and a 429, 421, 5xx or lost connection is tried up to three
- * times. Only for requests that change nothing. Other statuses are returned. Throws `rate_limited`, `jupiter_unavailable`,
- * `timeout` or `invalid_response`, or the reason of the caller's signal.
+ * A fetch for a peer whose answers are small: each attempt has a deadline and a bounded body, and a 429, 421, 5xx or lost connection is tried
+ * again. Other statuses are returned. Throws what the peer's failures become, or the reason of the caller's signal.
  */
 export function createHttp(options: HttpOptions): typeof fetch {
+  const { peer, runtime, attempts = ATTEMPTS } = options;
+  const isPassing = async (error: Error): Promise<boolean> => {
+    if (isHTTPError(error)) return (await peer.isLasting?.(error.response.clone())) !== true;
+    return error instanceof LostError || error instanceof DeadlineError;
+  };
   return async (input, init) => {
     const url = typeof input === 'string' ? input : input instanceof URL ? input.href : input.url;
     const signal = init?.signal ?? undefined;
@@ -41,12 +64,12 @@ export function createHttp(options: HttpOptions): typeof fetch {
         // The deadline below covers the body too, and ky's way of combining signals is missing in older runtimes.
         timeout: false,
         fetch: () => send(url, init, options),
-        retry: { limit: ATTEMPTS - 1, methods: ['get', 'post'], shouldRetry: ({ error }) => isPassing(error), delay: () => 0 },
-        hooks: { beforeRetry: [({ error, retryCount }) => wait(error, retryCount - 1, options.runtime, signal)] },
+        retry: { limit: attempts - 1, methods: ['get', 'post'], shouldRetry: ({ error }) => isPassing(error), delay: () => 0 },
+        hooks: { beforeRetry: [({ error, retryCount }) => wait(error, retryCount - 1, runtime, signal)] },
         throwHttpErrors: mayPass,
       });
     } catch (error) {
-      throw final(error, signal, options);
+      throw await final(error, signal, { ...options, attempts });
     }
   };
 }
@@ -55,19 +78,20 @@ export function createHttp(options: HttpOptions): typeof fetch {
 class LostError extends Error {}
 class DeadlineError extends Error {}
 
-function isPassing(error: Error): boolean {
-  return isHTTPError(error) || error instanceof LostError || error instanceof DeadlineError;
-}
-
 async function send(url: string, init: RequestInit | undefined, options: HttpOptions): Promise<Response> {
-  const { limiter, fetch: request = (...args: Parameters<typeof fetch>) => globalThis.fetch(...args) } = options;
+  const {
+    limiter,
+    peer,
+    maxBodyBytes = MAX_BODY_BYTES,
+    fetch: request = (...args: Parameters<typeof fetch>) => globalThis.fetch(...args),
+  } = options;
   const signal = init?.signal ?? undefined;
   await limiter?.take(signal);
   return withDeadline(options, signal, async (inner) => {
-    // A redirect would carry the API key to another host.
+    // A redirect would carry what the request holds, a key above all, to another host.
     const response = await lost(() => request(url, { ...init, redirect: 'error', signal: inner }));
     limiter?.observe(response.status, response.headers);
-    const body = await readBody(response);
+    const body = await readBody(response, maxBodyBytes, peer);
     return new Response(body.length === 0 ? null : body, { status: response.status, headers: response.headers });
   });
 }
@@ -110,7 +134,7 @@ async function withDeadline<T>(
 }
 
 /** The whole body, unless it is larger than any honest answer. */
-async function readBody(response: Response): Promise<Uint8Array<ArrayBuffer>> {
+async function readBody(response: Response, maxBodyBytes: number, peer: HttpPeer): Promise<Uint8Array<ArrayBuffer>> {
   const reader = response.body?.getReader();
   if (reader === undefined) return new Uint8Array(await lost(() => response.arrayBuffer()));
   const chunks: Uint8Array[] = [];
@@ -119,12 +143,9 @@ async function readBody(response: Response): Promise<Uint8Array<ArrayBuffer>> {
     const { done, value } = await lost(() => reader.read());
     if (done) break;
     length += value.length;
-    if (length > MAX_BODY_BYTES) {
+    if (length > maxBodyBytes) {
       reader.cancel().catch(() => undefined);
-      const reason = `the answer is longer than ${MAX_BODY_BYTES} bytes`;
-      throw new TransportError('invalid_response', `Jupiter's answer cannot be used: ${reason}. Try again, and check jupiterUrl.`, {
-        details: { service: 'jupiter', reason },
-      });
+      throw peer.tooLong(maxBodyBytes);
     }
     chunks.push(value);
   }
@@ -157,31 +178,15 @@ export function askedWait(headers: Headers, now: number): number | undefined {
   return /^[0-9]{1,12}$/.test(reset) ? Math.max(0, Number(reset) * 1000 - now) : undefined;
 }
 
-function final(error: unknown, signal: AbortSignal | undefined, { timeoutMs, runtime }: HttpOptions): unknown {
+async function final(
+  error: unknown,
+  signal: AbortSignal | undefined,
+  { peer, timeoutMs, runtime, attempts }: HttpOptions & { readonly attempts: number },
+): Promise<unknown> {
   if (signal?.aborted === true) return signal.reason;
   if (error instanceof ExactChangeError) return error;
-  if (error instanceof DeadlineError) {
-    const message = `Jupiter did not answer within ${timeoutMs} ms, ${ATTEMPTS} times. Try again, or raise timeouts.jupiter.`;
-    return new TransportError('timeout', message, { details: { step: 'jupiter', timeoutMs }, cause: error });
-  }
-  if (!isHTTPError(error)) {
-    const cause = error instanceof LostError ? error.cause : error;
-    return new TransportError(
-      'jupiter_unavailable',
-      `Jupiter could not be reached in ${ATTEMPTS} attempts. Try again, and check jupiterUrl.`,
-      {
-        details: { status: 0 },
-        cause,
-      },
-    );
-  }
-  const { status, headers } = error.response;
-  if (status === 429) {
-    const retryAfterMs = askedWait(headers, runtime.now()) ?? MAX_WAIT_MS;
-    const message = `Jupiter is rate limiting this client. Wait ${retryAfterMs} ms, or set jupiterApiKey.`;
-    return new TransportError('rate_limited', message, { details: { retryAfterMs } });
-  }
-  return new TransportError('jupiter_unavailable', `Jupiter answered ${status} in ${ATTEMPTS} attempts. Try again later.`, {
-    details: { status },
-  });
+  if (error instanceof DeadlineError) return peer.late(timeoutMs, attempts);
+  if (!isHTTPError(error)) return peer.lost(error instanceof LostError ? error.cause : error, attempts);
+  const { response } = error;
+  return peer.failing(response, { attempts, retryAfterMs: askedWait(response.headers, runtime.now()) ?? MAX_WAIT_MS });
 }

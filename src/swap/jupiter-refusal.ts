@@ -21,7 +21,7 @@ const NO_ROUTE: ReadonlySet<string> = new Set([
 const NO_ROUTE_TEXT = /could not find any route|no routes? found|route not found|does not support it|not tradable/i;
 const STALE = 'FAILED_TO_GET_SWAP_AND_ACCOUNT_METAS';
 
-/** What a refusal of Jupiter means; its own words go into `untrusted`. 429 and 5xx never get here: `createHttp` tries them again. */
+/** What a refusal of Jupiter means; its own words go into `untrusted`. 429 and 5xx never get here: `createJupiterHttp` tries them again. */
 export function refusalOf(status: number, body: string, { inputMint, outputMint }: Asked): ExactChangeError {
   const { code, text } = readRefusal(body);
   const untrusted = { ...(code === undefined ? {} : { errorCode: code }), error: text };

@@ -9,7 +9,7 @@ export interface JupiterOptions {
   /** Such as `https://api.jup.ag`; the path of the API is appended. */
   readonly baseUrl: string;
   readonly apiKey?: string | undefined;
-  /** From `createHttp`. */
+  /** From `createJupiterHttp`. */
   readonly http: typeof fetch;
   readonly runtime: Runtime;
 }
@@ -51,7 +51,7 @@ export function createJupiterV1({ baseUrl, apiKey, http, runtime }: JupiterOptio
   };
 }
 
-/** Runs one call and reads its body; `createHttp` has bounded its time and size. */
+/** Runs one call and reads its body; `createJupiterHttp` has bounded its time and size. */
 async function answer(asked: Asked, call: () => Promise<{ raw: Response }>): Promise<Json> {
   let response: Response;
   try {

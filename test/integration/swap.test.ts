@@ -1,7 +1,7 @@
 import { address, getCompiledTransactionMessageDecoder, getTransactionDecoder, type Address } from '@solana/kit';
 import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { createHttp } from '../../src/http.js';
+import { createJupiterHttp } from '../../src/swap/jupiter-http.js';
 import { SOLANA_MAINNET } from '../../src/network.js';
 import { systemRuntime } from '../../src/runtime.js';
 import { associatedTokenAddress, decodeTokenAccount } from '../../src/solana/accounts.js';
@@ -47,7 +47,7 @@ interface Swapper {
 async function swapper(funds: Partial<Record<MintSymbol, string>>): Promise<Swapper> {
   const wallet = await sandbox.createWallet(funds);
   const signer = createKeySigner(wallet.secretKey);
-  const options = { baseUrl: sandbox.jupiterUrl, http: createHttp({ timeoutMs: 10_000, runtime }), runtime };
+  const options = { baseUrl: sandbox.jupiterUrl, http: createJupiterHttp({ timeoutMs: 10_000, runtime }), runtime };
   const provider = createFallback({
     first: createJupiterV1(options),
     second: createJupiterV2({ ...options, taker: signer.address }),

@@ -1,7 +1,8 @@
 import { http as route, HttpResponse, delay } from 'msw';
 import { setupServer } from 'msw/node';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { askedWait, createHttp } from '../../../src/http.js';
+import { askedWait } from '../../../src/http.js';
+import { createJupiterHttp } from '../../../src/swap/jupiter-http.js';
 import { fakeRuntime } from './support.js';
 
 const URL_ = 'https://jupiter.test/quote';
@@ -29,9 +30,9 @@ const status =
   (code: number, headers: Record<string, string> = {}) =>
   () =>
     new HttpResponse('no', { status: code, headers });
-const client = (runtime = fakeRuntime(DEADLINE)) => ({ runtime, http: createHttp({ timeoutMs: DEADLINE, runtime }) });
+const client = (runtime = fakeRuntime(DEADLINE)) => ({ runtime, http: createJupiterHttp({ timeoutMs: DEADLINE, runtime }) });
 
-describe('createHttp', () => {
+describe('createJupiterHttp', () => {
   it.each([429, 421, 500, 502, 503, 599])('tries a %i again, twice at most', async (code) => {
     const recovers = answers(status(code), status(code), ok);
     expect(await (await client().http(URL_)).json()).toEqual({ fine: true });
@@ -85,7 +86,7 @@ describe('createHttp', () => {
   it('adds up to a quarter of chance to a wait', async () => {
     const runtime = { ...fakeRuntime(DEADLINE), randomBytes: (length: number) => new Uint8Array(length).fill(255) };
     answers(status(429, { 'retry-after': '4' }), ok);
-    await createHttp({ timeoutMs: DEADLINE, runtime })(URL_);
+    await createJupiterHttp({ timeoutMs: DEADLINE, runtime })(URL_);
     expect(runtime.slept).toEqual([4_996]);
   });
 
@@ -113,14 +114,16 @@ describe('createHttp', () => {
       calls++;
       return new Promise<Response>(() => undefined);
     };
-    const http = createHttp({ timeoutMs: 50, runtime: fakeRuntime(), fetch: deaf });
+    const http = createJupiterHttp({ timeoutMs: 50, runtime: fakeRuntime(), fetch: deaf });
     await expect(http(URL_)).rejects.toMatchObject({ code: 'timeout', details: { step: 'jupiter', timeoutMs: 50 } });
     expect(calls).toBe(3);
   });
 
   it('counts the body into the deadline', async () => {
     const drip = () => Promise.resolve(new Response(new ReadableStream({ start: (controller) => controller.enqueue(new Uint8Array(1)) })));
-    await expect(createHttp({ timeoutMs: 50, runtime: fakeRuntime(), fetch: drip })(URL_)).rejects.toMatchObject({ code: 'timeout' });
+    await expect(createJupiterHttp({ timeoutMs: 50, runtime: fakeRuntime(), fetch: drip })(URL_)).rejects.toMatchObject({
+      code: 'timeout',
+    });
   });
 
   it('reads no more than an honest answer has', async () => {
@@ -152,7 +155,7 @@ describe('createHttp', () => {
           return runtime.sleep(ms, signal);
         },
       };
-      await expect(createHttp({ timeoutMs: DEADLINE, runtime: slow })(URL_, { signal: controller.signal })).rejects.toBe(reason);
+      await expect(createJupiterHttp({ timeoutMs: DEADLINE, runtime: slow })(URL_, { signal: controller.signal })).rejects.toBe(reason);
       return;
     }
     await expect(http(URL_, { signal: controller.signal })).rejects.toBe(reason);
@@ -162,7 +165,7 @@ describe('createHttp', () => {
     const events: string[] = [];
     const limiter = { take: async () => void events.push('take'), observe: (code: number) => void events.push(`saw ${code}`) };
     answers(status(429), ok);
-    await createHttp({ timeoutMs: DEADLINE, runtime: fakeRuntime(DEADLINE), limiter })(URL_);
+    await createJupiterHttp({ timeoutMs: DEADLINE, runtime: fakeRuntime(DEADLINE), limiter })(URL_);
     expect(events).toEqual(['take', 'saw 429', 'take', 'saw 200']);
   });
 });

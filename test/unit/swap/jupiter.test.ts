@@ -2,7 +2,7 @@ import { SwapApi } from '@jup-ag/api';
 import { http as route, HttpResponse, type JsonBodyType } from 'msw';
 import { setupServer } from 'msw/node';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createHttp } from '../../../src/http.js';
+import { createJupiterHttp } from '../../../src/swap/jupiter-http.js';
 import { createJupiterV1 } from '../../../src/swap/jupiter-v1.js';
 import { createJupiterV2 } from '../../../src/swap/jupiter-v2.js';
 import { jupiterBase } from '../../../src/swap/jupiter-url.js';
@@ -42,7 +42,7 @@ function serve(path: string, ...answers: Answer[]) {
 }
 
 const runtime = fakeRuntime(DEADLINE);
-const http = createHttp({ timeoutMs: DEADLINE, runtime });
+const http = createJupiterHttp({ timeoutMs: DEADLINE, runtime });
 const v1 = (apiKey?: string) => createJupiterV1({ baseUrl: BASE, apiKey, http, runtime });
 const v2 = (apiKey?: string) => createJupiterV2({ baseUrl: BASE, apiKey, http, runtime, taker: WALLET });
 
