@@ -2,6 +2,7 @@ import { JUPITER_EVENT_AUTHORITY, JUPITER_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PRO
 import { associatedTokenAddress } from '../../solana/accounts.js';
 import type { Address, Instruction } from '../../solana/types.js';
 import { type SwapCall, decodeSwap, hasReadablePlan, isSwapForm } from './layout.js';
+import { swapPrograms } from './programs.js';
 import type { Rule } from './rule.js';
 
 /** What a swap has been agreed to do; everything in it is ours, nothing a service's. */
@@ -89,6 +90,12 @@ export const swapRules: readonly Rule<SwapSubject>[] = [
     refuses: 'it wants the signature of somebody else than the wallet',
     why: 'A second signer can hold the transaction back until its price suits him.',
     passes: ({ instruction, expected }) => instruction.accounts.every((account) => !account.signer || account.address === expected.wallet),
+  },
+  {
+    id: 'swap_programs',
+    refuses: 'it would write to a program that a swap calls',
+    why: 'No swap does; composed with our own instructions it would give a transaction that cannot be read back.',
+    passes: ({ instruction }) => instruction.accounts.every(({ address, writable }) => !writable || !swapPrograms.has(address)),
   },
   onCall(
     'swap_user',

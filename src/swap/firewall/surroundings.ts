@@ -2,7 +2,6 @@ import { ceilDiv } from '../../amount.js';
 import {
   ASSOCIATED_TOKEN_PROGRAM,
   COMPUTE_BUDGET_PROGRAM,
-  JUPITER_PROGRAM,
   SYSTEM_PROGRAM,
   TOKEN_2022_PROGRAM,
   TOKEN_PROGRAM,
@@ -11,6 +10,7 @@ import {
 import { associatedTokenAddress } from '../../solana/accounts.js';
 import type { Address, Instruction } from '../../solana/types.js';
 import type { SwapExpectation } from './instruction-rules.js';
+import { swapPrograms } from './programs.js';
 import type { Rule } from './rule.js';
 
 /** What stands around the swap in a transaction that is judged as it is. */
@@ -29,10 +29,6 @@ interface Placed {
   readonly before: boolean;
   readonly last: boolean;
 }
-
-const KNOWN: ReadonlySet<Address> = new Set([
-  ...[COMPUTE_BUDGET_PROGRAM, SYSTEM_PROGRAM, ASSOCIATED_TOKEN_PROGRAM, TOKEN_PROGRAM, TOKEN_2022_PROGRAM, JUPITER_PROGRAM],
-]);
 
 export const MAX_COMPUTE_UNITS = 1_400_000;
 const MICRO = 1_000_000n;
@@ -63,7 +59,7 @@ export const surroundingsRules: readonly Rule<SurroundingsSubject>[] = [
     id: 'foreign_program',
     refuses: 'it calls a program that no swap needs',
     why: 'The wallet signs for every instruction: one of a loader, a stake or an unknown program can take what it likes.',
-    passes: ({ instructions }) => instructions.every(({ program }) => KNOWN.has(program)),
+    passes: ({ instructions }) => instructions.every(({ program }) => swapPrograms.has(program)),
   },
   {
     id: 'compute_budget',

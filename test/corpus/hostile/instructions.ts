@@ -39,6 +39,14 @@ const ATTACKS: readonly Attack[] = [
       ),
     }),
   },
+  ...[PROGRAMS.token, PROGRAMS.jupiter].map((program): Attack => ({
+    attack: program === PROGRAMS.token ? 'token_program_writable' : 'jupiter_writable',
+    rule: 'swap_programs',
+    change: (honest) => ({
+      ...honest,
+      accounts: honest.accounts.map((meta) => (meta.address === program ? { ...meta, role: AccountRole.WRITABLE } : meta)),
+    }),
+  })),
 ];
 
 export const hostileInstructions: readonly HostileInstruction[] = ATTACKS.flatMap(({ attack, rule, change }) =>

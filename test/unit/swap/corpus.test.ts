@@ -110,6 +110,8 @@ const OF_INSTRUCTIONS: Readonly<Record<string, string>> = {
   jupiter_program: 'one_swap',
   // A transaction says itself who signs it.
   extra_signer: 'transaction_signers',
+  // Its programs are read-only throughout, or it is refused.
+  swap_programs: 'transaction_accounts',
 };
 
 /**
