@@ -28,10 +28,32 @@ async function request(given: typeof fetch | undefined, input: RequestInfo | URL
   }
 }
 
-/** Reads a body that is not wanted too, so that the socket can be used again. */
+/** Far more than any swap's accounts or any wallet's tokens: a foreign transaction may name a hundred accounts of 10 MB each. */
+const MAX_BODY_BYTES = 64 * 1024 * 1024;
+
+/** Reads a body that is not wanted too, so that the socket can be used again; unless it is larger than any honest answer. */
 async function readText(response: Response): Promise<string> {
+  const reader = await unbroken(() => response.body?.getReader());
+  if (reader === undefined) return unbroken(() => response.text());
+  const decoder = new TextDecoder();
+  const parts: string[] = [];
+  let length = 0;
+  for (;;) {
+    const { done, value } = await unbroken(() => reader.read());
+    if (done) return parts.join('') + decoder.decode();
+    length += value.length;
+    if (length > MAX_BODY_BYTES) {
+      reader.cancel().catch(() => undefined);
+      // No other node has a shorter one.
+      throw new Fault('refused', `its answer is longer than ${MAX_BODY_BYTES} bytes`);
+    }
+    parts.push(decoder.decode(value, { stream: true }));
+  }
+}
+
+async function unbroken<T>(work: () => T | Promise<T>): Promise<T> {
   try {
-    return await response.text();
+    return await work();
   } catch (cause) {
     throw new Fault('unavailable', 'the connection broke off', { cause });
   }

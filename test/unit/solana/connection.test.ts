@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { Connection } from '@solana/web3.js';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { TransportError } from '../../../src/errors.js';
@@ -298,6 +299,25 @@ describe('what cannot be trusted', () => {
     for (const call of [rpc.latestBlockhash(), rpc.firstSlot(), rpc.tip('confirmed'), rpc.genesisHash(), rpc.rent(0)]) {
       expect((await failure(call)).code).toBe('invalid_response');
     }
+  });
+
+  it('reads no answer without an end: others may choose how many accounts of 10 MB are asked for', async () => {
+    const chunk = Buffer.alloc(1024 * 1024, ' ');
+    let [sent, asked] = [0, 0];
+    const endless = (_: unknown, response: ServerResponse) => {
+      const more = (): void => {
+        while (!response.destroyed && response.write(chunk)) sent += 1;
+        response.once('drain', more);
+      };
+      asked += 1;
+      more();
+    };
+    const { url } = await node(() => endless);
+    const error = await failure(connect({ urls: [url, url], timeoutMs: 60_000 }).accounts([wallet]));
+    expect(error.code).toBe('rpc_unavailable');
+    expect(error.message).toContain('longer than 67108864 bytes');
+    expect(asked).toBeLessThanOrEqual(2);
+    expect(sent).toBeLessThan(2 * 80);
   });
 
   it("keeps the node's own words out of the message", async () => {
