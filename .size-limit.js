@@ -14,4 +14,10 @@ export default [
     limit: '25 kB',
     modifyEsbuildConfig: (config) => ({ ...config, format: 'esm', platform: 'browser', plugins: [...(config.plugins ?? []), firstLoad] }),
   },
+  {
+    name: 'service',
+    path: 'dist/adapters/http/index.js',
+    import: '{ createHandler }',
+    limit: '30 kB',
+  },
 ];

@@ -3,7 +3,10 @@ import { refuse } from '../../src/policy/read.js';
 export interface RateLimitOptions {
   /** Requests of one caller in a minute; as many may come at once. */
   readonly perMinute: number;
-  /** Who a request counts for, such as its API key or the address that a proxy of yours vouches for. Default: all callers are one. */
+  /**
+   * Who a request counts for, such as the address that a proxy of yours vouches for. What a caller can make up, an API key that is not yet
+   * checked too, is a new caller each time. Default: all callers are one.
+   */
   readonly keyOf?: (request: Request) => string;
   /** Milliseconds; default `Date.now`. */
   readonly now?: () => number;
@@ -26,7 +29,7 @@ const MAX_KEY = 256;
  * Throws `ConfigError` (`invalid_option`) where a number is not a whole one above 0.
  *
  * @example
- * const handler = createHandler(local(), { rateLimit: rateLimit({ perMinute: 120, keyOf: (request) => request.headers.get('x-api-key') ?? '' }) });
+ * const handler = createHandler(local(), { rateLimit: rateLimit({ perMinute: 120, keyOf: (request) => request.headers.get('cf-connecting-ip') ?? '' }) });
  */
 export function rateLimit(options: RateLimitOptions): (request: Request) => number {
   const { perMinute, keyOf = () => '', now = Date.now, maxCallers = 10_000 } = options;

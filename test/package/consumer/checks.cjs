@@ -5,7 +5,7 @@ const walletSecretKey = Array.from({ length: 32 }, (_, index) => index + 1);
 const address = '9C6hybhQ6Aycep9jaUnP6uL9ZYvDjUp1aSkFWPUFJtpj';
 const usdc = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
 
-exports.check = async (library) => {
+exports.check = async (library, { createHandler }) => {
   const { createClient, HTTPInterceptor, isExactChangeError, parsePaymentRequired, receiptOf, formatUiAmount } = library;
 
   if (globalThis.fetch === undefined) {
@@ -36,6 +36,14 @@ exports.check = async (library) => {
     () => parsePaymentRequired({ body: '{"x402Version":1,"accepts":7}' }),
     (error) => isExactChangeError(error, 'malformed_payment_required'),
   );
+
+  // The error that one entry throws is the other's own, or it would be answered with 500.
+  const handler = createHandler(library.local({ rpcUrl: 'http://127.0.0.1:9' }));
+  const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"body":{"x402Version":1,"accepts":7}}' };
+  const refused = await handler(new Request('http://service.example/api/x402/parse-payment', init));
+  assert.equal(refused.status, 422);
+  assert.equal((await refused.json()).code, 'malformed_payment_required');
+  assert.equal((await handler(new Request('http://service.example/api/health'))).status, 200);
 
   assert.equal(receiptOf({}), undefined);
   assert.equal(formatUiAmount(2500000n, 6), '2.5');

@@ -1,1 +1,1 @@
-require('./checks.cjs').check(require('exact-change'));
+require('./checks.cjs').check(require('exact-change'), require('exact-change/http'));

@@ -1,4 +1,5 @@
-import { createClient, HTTPInterceptor, isExactChangeError, receiptOf, type Client, type Journal, type Signer } from 'exact-change';
+import { createClient, HTTPInterceptor, isExactChangeError, local, receiptOf, type Client, type Journal, type Signer } from 'exact-change';
+import { apiKeys, createHandler } from 'exact-change/http';
 import { createSandbox, type Sandbox } from 'exact-change/sandbox';
 
 export async function pay(url: string, signer: Signer, journal: Journal): Promise<string | undefined> {
@@ -17,3 +18,7 @@ export async function pay(url: string, signer: Signer, journal: Journal): Promis
 export const misspelt = () => new HTTPInterceptor({ walletSecretKey: '', autoSwop: true });
 
 export const sandbox: Promise<Sandbox> = createSandbox();
+
+export const handler: (request: Request) => Promise<Response> = createHandler(local(), {
+  authorize: apiKeys(['a-key-that-is-long-enough']),
+});
