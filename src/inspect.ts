@@ -33,7 +33,8 @@ export interface InspectOptions extends Pick<LocalOptions, 'rpcUrl' | 'wsUrl' | 
  * @example
  * const verdict = await inspectSwap(transaction, { wallet, inputMint: 'SOL', outputMint: 'USDC', maxInAmount: '10000000', minOutAmount: '1500000' });
  * console.log(verdict.summary);
- * if (!verdict.accepted) throw new Error(verdict.broken?.refuses);
+ * // What was only simulated can still turn hostile before it lands: the guard holds it.
+ * const toSign = verdict.accepted && verdict.guarded ? transaction : verdict.recomposed?.transaction;
  */
 export async function inspectSwap(transaction: string | Uint8Array, options: InspectOptions): Promise<SwapVerdict> {
   refuseUnknown(options, NAMES);
@@ -47,8 +48,10 @@ export async function inspectSwap(transaction: string | Uint8Array, options: Ins
     maxIn: parseUnits('maxInAmount', maxInAmount) + ROUNDING,
     minOut: parseUnits('minOutAmount', minOutAmount) - ROUNDING,
   };
+  // What is judged must be what is composed anew, whatever becomes of the caller's bytes meanwhile.
+  const copy = transaction instanceof Uint8Array ? Uint8Array.from(transaction) : transaction;
   const { inspectOver } = await import('./inspect-engine.js');
-  return inspectOver(settings, transaction, bounds, signal);
+  return inspectOver(settings, copy, bounds, signal);
 }
 
 const NAMES: readonly (keyof InspectOptions)[] = [

@@ -183,6 +183,19 @@ describe('the longest swap that we compose', () => {
   });
 });
 
+describe('bytes that change while they are inspected', () => {
+  it('are judged as they were, and so is what is composed anew', async () => {
+    const wallet = await sandbox.createWallet({ SOL: '0.5', USDC: '20' });
+    const swap = await buildForeign(sandbox, wallet.address, { from: 'USDC', to: 'USDT', amount: 2_000_000n });
+    const bounds = { inputMint: 'USDC', outputMint: 'USDT', maxInAmount: swap.maxIn, minOutAmount: swap.minOut };
+    const bytes = Uint8Array.from(Buffer.from(swap.transaction, 'base64'));
+    const inspecting = inspectSwap(bytes, { rpcUrl: sandbox.rpcUrl, wallet: wallet.address, ...bounds });
+    bytes.fill(0);
+    const verdict = await inspecting;
+    expect([verdict.accepted, verdict.recomposed === undefined]).toEqual([true, false]);
+  });
+});
+
 describe('a quote that is none', () => {
   it.each([
     ['an amount that is no number', { maxInAmount: 'all' }],
