@@ -5,7 +5,7 @@ import { composePayment } from '../src/autopay/sign-payment.js';
 import { readLanded, swapFailed } from '../src/autopay/swap-outcome.js';
 import type { LocalSettings } from '../src/config.js';
 import { startDeadline } from '../src/deadline.js';
-import { amendError, ConfigError, isExactChangeError, TransactionError } from '../src/errors.js';
+import { amendError, cleanText, ConfigError, isExactChangeError, TransactionError } from '../src/errors.js';
 import { createEvents } from '../src/events.js';
 import { newWallet } from '../src/journal/registry.js';
 import { minAmount, parseAmount } from '../src/amount.js';
@@ -49,6 +49,7 @@ export async function autoPayStep(
     signer: { address: wallet, signMessage: () => Promise.reject(new TypeError('this core only plans')) },
     transport,
     autoSwap,
+    apiUrl: undefined,
     journal: undefined,
     retryWindow: 0,
   };
@@ -176,7 +177,8 @@ function firstOffer(terms: PaymentRequired, network: string, wallet: string): Pa
 function limitsOf({ limits = {} }: AutoPayRequest): [string, bigint][] {
   return Object.entries(limits).map(([mint, text]) => {
     const amount = parseAmount(text);
-    if (!isAddress(mint) || amount === undefined) throw refuse('limits', 'must give base units as decimal strings, by mint.');
+    if (!isAddress(mint) || amount === undefined)
+      throw refuse(`limits.${cleanText(mint).slice(0, 50)}`, 'must be base units as a decimal string, by the address of a mint.');
     return [mint, amount];
   });
 }

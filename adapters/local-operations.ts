@@ -8,7 +8,6 @@ import { assembleTransaction } from '../src/solana/transaction.js';
 import type { Address } from '../src/solana/types.js';
 import { priorityFee } from '../src/swap/budget.js';
 import { createFallback } from '../src/swap/fallback.js';
-import { checkFields } from '../src/swap/check-quote.js';
 import { swapLimits } from '../src/swap/finish.js';
 import { createJupiterHttp } from '../src/swap/jupiter-http.js';
 import { createJupiterV1 } from '../src/swap/jupiter-v1.js';
@@ -19,8 +18,8 @@ import { quoteExactOutput } from '../src/swap/sizing.js';
 import type { SwapProvider, SwapQuote } from '../src/swap/types.js';
 import type { Transport } from '../src/transport.js';
 import { parseMint, parseSwapRequest, type ResolvedRequest } from '../src/config.js';
-import { readAddress } from '../src/policy/read.js';
 import { U64_MAX } from '../src/amount.js';
+import { checkOrder, checkWallet } from './check-order.js';
 import { autoPayStep } from './local-auto-pay.js';
 import { allBalances, balancesOf } from './local-balance.js';
 import { parsedPayment } from './local-parse.js';
@@ -70,17 +69,6 @@ export function createOperations(settings: LocalSettings, given: Rpc | undefined
     autoPay: (request, options) => autoPayStep({ settings, rpc, transport: operations }, request, options?.signal),
   };
   return operations;
-}
-
-function checkWallet(wallet: unknown): void {
-  readAddress('wallet', wallet, 'the base58 address of a wallet');
-}
-
-/** A quote comes back from the caller, who may have made another of it. Throws `invalid_option`, or `quote_mismatch`. */
-function checkOrder(wallet: unknown, quote: SwapQuote): void {
-  checkWallet(wallet);
-  checkFields(quote);
-  for (const side of ['inputMint', 'outputMint'] as const) readAddress(`quote.${side}`, quote[side], 'the address of a mint');
 }
 
 /** Jupiter's two APIs as one provider: the first quotes exact outputs, the second is there when the first has no route or is gone. */

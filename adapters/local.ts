@@ -1,4 +1,4 @@
-import type { ComposeTransport } from '../src/autopay/core.js';
+import type { Composition } from '../src/autopay/core.js';
 import { parseLocalOptions, type LocalOptions, type LocalSettings } from '../src/config.js';
 import type { Rpc } from '../src/solana/rpc.js';
 import type { Address } from '../src/solana/types.js';
@@ -19,7 +19,7 @@ export function local(options: LocalOptions = {}): Transport {
 }
 
 /** @internal The local transport over a client's own settings and connection. */
-export const localOver: ComposeTransport = (config, rpc) => lazily(config, rpc, config.signer.address);
+export const localOver: Composition['local'] = (config, rpc) => lazily(config, rpc, config.signer.address);
 
 /** Loads what does the work, web3.js among it, when it is first needed. */
 function lazily(settings: LocalSettings, rpc?: Rpc, wallet?: Address): Transport {

@@ -1,5 +1,5 @@
 import { parseOptions, type ClientOptions, type Config } from './config.js';
-import type { ComposeTransport } from './autopay/core.js';
+import type { Composition } from './autopay/core.js';
 import type { Engine, PayOptions, Payment, SwapResult } from './autopay/engine.js';
 import { ConfigError } from './errors.js';
 import { createEvents, type EventName, type Listener } from './events.js';
@@ -68,8 +68,8 @@ export interface Client {
   close(): Promise<void>;
 }
 
-/** @internal Makes a client; `compose` supplies the transport where the options name none. */
-export function buildClient(options: ClientOptions, compose: ComposeTransport, runtime?: Runtime): Client {
+/** @internal Makes a client; `compose` supplies the transports that the options name. */
+export function buildClient(options: ClientOptions, compose: Composition, runtime?: Runtime): Client {
   const config = parseOptions(options, runtime);
   const events = createEvents(config.runtime.now);
   let loading: Promise<Engine> | undefined;

@@ -1,6 +1,7 @@
 import { toAmount } from './amount.js';
 import { ConfigError } from './errors.js';
 import type { Journal } from './journal/types.js';
+import { isLoopback } from './loopback.js';
 import { SOLANA_MAINNET, toNetwork } from './network.js';
 import { parsePolicy, type Policy, type PolicyOptions } from './policy/policy.js';
 import { readMint, refuse } from './policy/read.js';
@@ -18,6 +19,8 @@ export interface Timeouts {
   readonly rpc?: number;
   /** One call of Jupiter; default 10000. */
   readonly jupiter?: number;
+  /** One call of the service at `apiUrl`, further tries included; default 30000. */
+  readonly service?: number;
   /** Reading the body of a 402; default 10000. */
   readonly terms?: number;
   /** The paid request, in which a facilitator settles; default 120000. */
@@ -34,7 +37,12 @@ export interface ClientOptions {
   readonly walletSecretKey?: string | Uint8Array | readonly number[] | undefined;
   /** Instead of a key: whatever signs for the wallet. */
   readonly signer?: Signer | undefined;
-  /** Where quotes and swaps come from; default: Jupiter and the RPC node, in this process. */
+  /**
+   * Base address of a service that quotes and builds swaps and reads balances: the transport is then `remote(apiUrl)`. What it answers is judged
+   * in this process, against prices of `jupiterUrl` and over `rpcUrl`. Default: Jupiter and the RPC node, in this process.
+   */
+  readonly apiUrl?: string | undefined;
+  /** Instead of `apiUrl`: where quotes and swaps come from. */
   readonly transport?: Transport | undefined;
   /** RPC nodes: the first is primary, the others fail over. Default: the network's public node. */
   readonly rpcUrl?: string | readonly string[] | undefined;
@@ -82,6 +90,7 @@ export interface LocalSettings {
 /** Options, checked and complete. The key is not among them: only the signer is. */
 export interface Config extends LocalSettings {
   readonly signer: Signer;
+  readonly apiUrl: string | undefined;
   readonly transport: Transport | undefined;
   readonly autoSwap: boolean;
   readonly journal: Journal | undefined;
@@ -108,11 +117,15 @@ const CLIENT_NAMES: readonly (keyof ClientOptions)[] = [
   ...LOCAL_NAMES,
   'walletSecretKey',
   'signer',
+  'apiUrl',
   'transport',
   'autoSwap',
   'journal',
   'retryWindow',
 ];
+
+/** What a service has for one call, which may lead to several of Jupiter and a node. */
+export const SERVICE_MS = 30_000;
 
 const TRANSPORT_METHODS = ['quote', 'buildSwap', 'balance', 'parsePayment', 'autoPay'] as const;
 const JOURNAL_METHODS = ['reserve', 'put', 'release', 'similar', 'attempts', 'used'] as const;
@@ -127,6 +140,7 @@ export function parseOptions(options: ClientOptions, runtime: Runtime = systemRu
   return {
     ...parseSettings(options, runtime),
     signer: parseSigner(options),
+    apiUrl: parseApiUrl(options),
     transport: parsePort('transport', options.transport, TRANSPORT_METHODS),
     autoSwap: parseBoolean('autoSwap', options.autoSwap ?? false),
     journal: parsePort('journal', options.journal, JOURNAL_METHODS),
@@ -184,6 +198,20 @@ export function globalFetch(): typeof globalThis.fetch {
   );
 }
 
+/** The base address of a service. Throws `ConfigError` (`invalid_option`). */
+export function parseServiceUrl(option: string, text: unknown): string {
+  const { protocol, hostname, href } = parseBase(option, text);
+  if (protocol !== 'https:' && !isLoopback(hostname)) throw refuse(option, 'must start with https://, unless it is on this machine.');
+  return href.replace(/\/+$/, '');
+}
+
+/** A deadline. Throws `ConfigError` (`invalid_option`). */
+export function parseMs(option: string, value: unknown): number {
+  if (typeof value !== 'number' || !Number.isFinite(value) || value < 0 || value > 2 ** 31 - 1)
+    throw refuse(option, 'must be milliseconds, from 0 to 2147483647.');
+  return value;
+}
+
 /** Whether an interceptor takes effect at once. Throws `ConfigError` (`invalid_option`). */
 export function parseInstall(options: { readonly install?: boolean | undefined }): boolean {
   if (!isRecord(options)) throw refuse('options', 'must be an object.');
@@ -232,9 +260,21 @@ function parseRpcUrls({ rpcUrl, connection }: LocalOptions, network: string): re
   return urls.map((url) => parseUrl('rpcUrl', url, ['http:', 'https:']));
 }
 
+function parseApiUrl({ apiUrl, transport }: ClientOptions): string | undefined {
+  if (apiUrl === undefined) return undefined;
+  if (transport !== undefined) throw refuse('apiUrl', 'and transport exclude each other. Give one.');
+  return parseServiceUrl('apiUrl', apiUrl);
+}
+
+/** An address that paths are added to. */
+function parseBase(option: string, text: unknown): URL {
+  const url = new URL(parseUrl(option, text, ['http:', 'https:']));
+  if (url.search !== '' || url.hash !== '') throw refuse(option, 'must end with its path: what follows is added to it.');
+  return url;
+}
+
 function parseJupiterUrl(text: unknown): string {
-  const url = new URL(parseUrl('jupiterUrl', text, ['http:', 'https:']));
-  if (url.search !== '' || url.hash !== '') throw refuse('jupiterUrl', 'must end with its path: what follows is added to it.');
+  const url = parseBase('jupiterUrl', text);
   if (DEAD_JUPITER_HOSTS.includes(url.hostname))
     throw refuse('jupiterUrl', `names ${url.hostname}, which is gone. Use https://api.jup.ag.`);
   return url.href.replace(/\/+$/, '');
@@ -254,19 +294,16 @@ function parseBoolean(option: string, value: unknown): boolean {
   return value;
 }
 
-function parseMs(option: string, value: unknown): number {
-  if (typeof value !== 'number' || !Number.isFinite(value) || value < 0 || value > 2 ** 31 - 1)
-    throw refuse(option, 'must be milliseconds, from 0 to 2147483647.');
-  return value;
-}
+const TIMEOUTS: readonly string[] = ['rpc', 'jupiter', 'service', 'terms', 'payment', 'signer', 'journal'];
 
 function parseTimeouts(timeouts: Timeouts): Required<Timeouts> {
   if (!isRecord(timeouts)) throw refuse('timeouts', 'must be an object.');
-  const unknown = Object.keys(timeouts).find((name) => !['rpc', 'jupiter', 'terms', 'payment', 'signer', 'journal'].includes(name));
+  const unknown = Object.keys(timeouts).find((name) => !TIMEOUTS.includes(name));
   if (unknown !== undefined) throw refuse(`timeouts.${unknown}`, 'is not known. Check its spelling.');
   return {
     rpc: parseMs('timeouts.rpc', timeouts.rpc ?? 10_000),
     jupiter: parseMs('timeouts.jupiter', timeouts.jupiter ?? 10_000),
+    service: parseMs('timeouts.service', timeouts.service ?? SERVICE_MS),
     terms: parseMs('timeouts.terms', timeouts.terms ?? 10_000),
     payment: parseMs('timeouts.payment', timeouts.payment ?? 120_000),
     signer: parseMs('timeouts.signer', timeouts.signer ?? 120_000),

@@ -96,6 +96,8 @@ export interface ErrorDetails {
   rpc_unavailable: { readonly method: string };
   rpc_wrong_network: { readonly expected: string; readonly actual: string };
   jupiter_unavailable: { readonly status: number };
+  /** `status`: the last answer's; 0 where there was none. */
+  service_unavailable: { readonly status: number };
   rate_limited: { readonly retryAfterMs: number };
   timeout: { readonly step: string; readonly timeoutMs: number };
   invalid_response: { readonly service: string; readonly reason: string };
@@ -154,6 +156,7 @@ const CODES = {
   rpc_unavailable: ['Transport', 'fresh'],
   rpc_wrong_network: ['Transport', 'never'],
   jupiter_unavailable: ['Transport', 'fresh'],
+  service_unavailable: ['Transport', 'fresh'],
   rate_limited: ['Transport', 'fresh'],
   timeout: ['Transport', 'fresh'],
   invalid_response: ['Transport', 'fresh'],

@@ -1,4 +1,5 @@
 import { localOver } from '../adapters/local.js';
+import { remoteOver } from '../adapters/remote.js';
 import { buildClient, type Client } from './client.js';
 import type { ClientOptions } from './config.js';
 import { Interceptor, type InterceptorOptions } from './interceptor.js';
@@ -14,7 +15,7 @@ import { Interceptor, type InterceptorOptions } from './interceptor.js';
  * console.log(receiptOf(response)?.payment.amount);
  */
 export function createClient(options: ClientOptions): Client {
-  return buildClient(options, localOver);
+  return buildClient(options, { local: localOver, remote: remoteOver });
 }
 
 /**
@@ -34,6 +35,7 @@ export class HTTPInterceptor extends Interceptor {
 }
 
 export { local } from '../adapters/local.js';
+export { remote, type RemoteOptions } from '../adapters/remote.js';
 export { inspectSwap, type InspectOptions } from './inspect.js';
 export { receiptOf, type Receipt, type ReceiptFilter } from './receipt.js';
 export { memoryJournal } from './journal/memory.js';

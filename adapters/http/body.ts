@@ -1,8 +1,7 @@
 import { untilAborted } from '../../src/deadline.js';
+import { isDeeper, MAX_DEPTH } from '../../src/wire/depth.js';
 import { RequestRefusal } from './refusal.js';
 
-/** Far more than any request of ours is nested, a 402's own body included. */
-const MAX_DEPTH = 32;
 const JSON_TYPE = /^application\/json(?:\s*;\s*charset="?utf-8"?)?$/i;
 
 /** The JSON of a request: its type, size and depth bounded before it is parsed. Throws {@link RequestRefusal}. */
@@ -62,22 +61,4 @@ function decodeUtf8(bytes: Uint8Array): string {
   } catch {
     throw new RequestRefusal('malformed_request', 'The body is not UTF-8. Check it, and send it again.');
   }
-}
-
-/** Whether brackets outside of strings are nested deeper: known without building what they hold. */
-function isDeeper(text: string, limit: number): boolean {
-  let depth = 0;
-  let quoted = false;
-  for (let at = 0; at < text.length; at += 1) {
-    const character = text[at];
-    if (quoted) {
-      if (character === '\\') at += 1;
-      else if (character === '"') quoted = false;
-    } else if (character === '"') quoted = true;
-    else if (character === '{' || character === '[') {
-      depth += 1;
-      if (depth > limit) return true;
-    } else if (character === '}' || character === ']') depth -= 1;
-  }
-  return false;
 }

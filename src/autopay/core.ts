@@ -32,15 +32,25 @@ export interface Core extends Coordination {
   readonly closing: AbortController;
 }
 
-/** What composes the default transport: the core gives it its own connection. */
-export type ComposeTransport = (config: Config, rpc: Rpc) => Transport;
+/** What composes the transports that options name: this part of the library knows none. */
+export interface Composition {
+  /** Jupiter, and the core's own connection. */
+  local(config: Config, rpc: Rpc): Transport;
+  /** The service at an address. */
+  remote(apiUrl: string, config: Config): Transport;
+}
 
-export function createCore(config: Config, events: Events, compose: ComposeTransport): Core {
-  const { timeouts } = config;
+export function createCore(config: Config, events: Events, compose: Composition): Core {
   const rpc = connectTo(config);
-  const own = compose(config, rpc);
-  const transport = config.transport === undefined ? own : guardTransport(config.transport, timeouts.jupiter);
-  return coreOver(config, events, rpc, transport, walletOf(config.signer.address, config.network), own);
+  const own = compose.local(config, rpc);
+  return coreOver(config, events, rpc, transportOf(config, compose) ?? own, walletOf(config.signer.address, config.network), own);
+}
+
+/** What somebody else runs. */
+function transportOf(config: Config, compose: Composition): Transport | undefined {
+  const { apiUrl, transport, timeouts } = config;
+  if (apiUrl !== undefined) return compose.remote(apiUrl, config);
+  return transport === undefined ? undefined : guardTransport(transport, timeouts.jupiter);
 }
 
 /** A core over a connection and a transport that are there already. Without `prices` the transport is trusted with them: it is our own. */

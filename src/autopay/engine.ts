@@ -15,7 +15,7 @@ import { isParsed, parsePaymentRequired } from '../x402/parse.js';
 import { readPaymentRequired } from '../x402/read.js';
 import type { PaymentRequired } from '../x402/types.js';
 import { choose } from './choose.js';
-import { createCore, type ComposeTransport, type Core } from './core.js';
+import { createCore, type Composition, type Core } from './core.js';
 import { follow } from './follow.js';
 import { untilAborted } from '../deadline.js';
 import { ownerOf } from './owner.js';
@@ -70,7 +70,7 @@ export interface Engine {
   close(): Promise<void>;
 }
 
-export function createEngine(config: Config, events: Events, compose: ComposeTransport): Engine {
+export function createEngine(config: Config, events: Events, compose: Composition): Engine {
   const core = createCore(config, events, compose);
   const wallet = config.signer.address;
   return {

@@ -4,6 +4,7 @@ import { amendError, isExactChangeError, PolicyError, ProtocolError, type Moved 
 import type { Emit } from '../events.js';
 import type { Attempt, SignedSwap } from '../journal/types.js';
 import { announce } from '../journal/registry.js';
+import { isLoopback } from '../loopback.js';
 import { capsFor, overBudget, takenOf } from '../policy/caps.js';
 import { formatUsd } from '../policy/dollars.js';
 import { checkPlace } from '../policy/lists.js';
@@ -253,8 +254,7 @@ async function giveUp(core: Core, attempt: Attempt, moved: readonly Moved[], err
 /** Where a payment header may go at all. The origin may be a redirecting seller's, so it is in no message. */
 export function checkOrigin(url: string): void {
   const { protocol, hostname, origin } = new URL(url);
-  const loopback = hostname === 'localhost' || hostname === '[::1]' || /^127(\.[0-9]{1,3}){3}$/.test(hostname);
-  if (protocol === 'https:' || loopback) return;
+  if (protocol === 'https:' || isLoopback(hostname)) return;
   throw new ProtocolError(
     'insecure_origin',
     "The place that asks for payment is not https, so a payment sent there could be stolen. Use the seller's https address; details.origin is the one that asked.",

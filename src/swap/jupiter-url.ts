@@ -1,8 +1,8 @@
 import { ConfigError } from '../errors.js';
+import { isLoopback } from '../loopback.js';
 
 // Gone or being switched off; old examples still name them.
 const DEAD_HOSTS: ReadonlySet<string> = new Set(['lite-api.jup.ag', 'quote-api.jup.ag']);
-const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
 /** The base address without a slash at its end. Throws `invalid_option` for hosts that are gone, plain http and addresses with a query. */
 export function jupiterBase(baseUrl: string): string {
@@ -13,7 +13,7 @@ export function jupiterBase(baseUrl: string): string {
     throw refused('is not an address.', cause);
   }
   if (DEAD_HOSTS.has(url.hostname)) throw refused(`names ${url.hostname}, which is being switched off. Use https://api.jup.ag.`);
-  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && LOOPBACK.test(url.hostname))) throw refused('must be an https address.');
+  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback(url.hostname))) throw refused('must be an https address.');
   if (url.search !== '' || url.hash !== '') throw refused('must be a base address, without a query.');
   return url.href.replace(/\/+$/, '');
 }

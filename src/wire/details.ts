@@ -60,6 +60,7 @@ export const detailsSchemas: { readonly [C in ErrorCode]: v.GenericSchema<unknow
   rpc_unavailable: v.object({ method: text }),
   rpc_wrong_network: v.object({ expected: text, actual: text }),
   jupiter_unavailable: v.object({ status: count }),
+  service_unavailable: v.object({ status: count }),
   rate_limited: v.object({ retryAfterMs: count }),
   timeout: v.object({ step: text, timeoutMs: count }),
   invalid_response: v.object({ service: text, reason: text }),

@@ -102,19 +102,20 @@ const OF_A_SENDER: readonly string[] = ['swap_failed', 'swap_expired', 'swap_unc
 /**
  * The error that a service's problem stands for: of the same class, with the same `code`, `details`, `retry`. What the service says in words
  * is cleaned, and under `untrusted`; the message is ours. Of the money it is believed nothing but `untouched`, unless `sent` says that this call
- * handed it a signed swap: then also `swapped` and `uncertain`. A problem that claims more, or is none, becomes `invalid_response`.
+ * handed it something signed: then also `swapped` and `uncertain`. A problem that claims more, or is none, becomes `invalid_response`, and says nothing
+ * of what was handed over: that may still land.
  */
 export function errorOf(value: unknown, { sent = false }: { readonly sent?: boolean } = {}): ExactChangeError {
   const read = v.safeParse(problem, value);
-  if (!read.success) return unusable('its error is no problem JSON of this interface');
+  if (!read.success) return unusable('its error is no problem JSON of this interface', sent);
   const said = read.output;
   const words = { detail: cleanText(said.detail) };
-  if (isServiceCode(said.code)) return refused(said.code, said.retry, words);
+  if (isServiceCode(said.code)) return refused(said.code, said.retry, sent, words);
   const { code } = said;
-  if (!isErrorCode(code)) return unusable('its error has a code that this version does not know', { code, ...words });
-  if (!isBelievable(said, code, sent)) return unusable('its error claims what only this side can know', { code, ...words });
+  if (!isErrorCode(code)) return unusable('its error has a code that this version does not know', sent, { code, ...words });
+  if (!isBelievable(said, code, sent)) return unusable('its error claims what only this side can know', sent, { code, ...words });
   const details = v.safeParse(detailsSchemas[code], said.details);
-  if (!details.success) return unusable('the numbers of its error do not fit its code', { code, ...words });
+  if (!details.success) return unusable('the numbers of its error do not fit its code', sent, { code, ...words });
   return errorOfCode(code, `${aboutProblem(code).title}, says the service. Its own words are in untrusted.detail.`, {
     details: details.output,
     funds: said.funds,
@@ -130,17 +131,28 @@ function isBelievable({ funds, moved: landed }: Problem, code: ErrorCode, sent: 
   return funds !== 'spent' && landed.every(({ kind }) => kind === 'swap');
 }
 
-function unusable(reason: string, untrusted?: Readonly<Record<string, string>>): TransportError<'invalid_response'> {
+/** An answer of a service that nothing can be made of. After something signed was handed over, `sent`, what became of it is not known. */
+export function unusable(reason: string, sent: boolean, untrusted?: Readonly<Record<string, string>>): TransportError<'invalid_response'> {
   return new TransportError('invalid_response', `The service's answer cannot be used: ${reason}. Try again, or use another.`, {
     details: { service: 'service', reason },
+    ...(sent ? { funds: 'uncertain', retry: 'same' } : {}),
     ...(untrusted === undefined ? {} : { untrusted }),
   });
 }
 
-function refused(code: ServiceCode, retry: Retry, untrusted: Readonly<Record<string, string>>): TransportError<'invalid_response'> {
+// The others are said before any of the request becomes a call.
+const AFTER_THE_CALL: readonly ServiceCode[] = ['internal_error', 'cancelled'];
+
+function refused(
+  code: ServiceCode,
+  retry: Retry,
+  sent: boolean,
+  untrusted: Readonly<Record<string, string>>,
+): TransportError<'invalid_response'> {
   const { title } = aboutProblem(code);
   return new TransportError('invalid_response', `The service refused the request: ${title}. Its own words are in untrusted.detail.`, {
     details: { service: 'service', reason: code },
-    ...{ retry, untrusted },
+    ...(sent && AFTER_THE_CALL.includes(code) ? { funds: 'uncertain', retry: 'same' } : { retry }),
+    untrusted,
   });
 }

@@ -59,6 +59,7 @@ const ERRORS: { readonly [C in ErrorCode]: About } = {
   rpc_unavailable: about(503, 'No RPC node answered'),
   rpc_wrong_network: about(503, 'The RPC node serves another network'),
   jupiter_unavailable: about(503, 'Jupiter is not available'),
+  service_unavailable: about(503, 'A service behind this one is not available'),
   rate_limited: about(429, 'There were too many requests'),
   timeout: about(504, 'There was no answer in time'),
   invalid_response: about(502, 'A service behind this one gave no usable answer'),

@@ -16,11 +16,13 @@ export function readAs<T>(schema: v.GenericSchema<unknown, T>, value: unknown): 
 }
 
 /** The request of an operation. Throws `ConfigError` (`invalid_option`), which names the field. */
-export function readRequest<Q>({ request }: Pick<Operation<Q>, 'request'>, value: unknown): Q {
+export function readRequest<Q>({ request, query }: Pick<Operation<Q>, 'request' | 'query'>, value: unknown): Q {
   // To the schemas a list is an object, with nothing of what is asked for.
   const reading = readAs(request, Array.isArray(value) ? undefined : value);
   if (reading.ok) return reading.value;
-  const option = reading.path === '' ? 'request' : reading.path;
+  // Of a query, the field is what its sender knows.
+  const path = query === undefined ? reading.path : reading.path.replace(/[.[].*/s, '');
+  const option = path === '' ? 'request' : path;
   throw new ConfigError('invalid_option', `Field ${option} ${reading.rule}`, { details: { option } });
 }
 

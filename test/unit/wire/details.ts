@@ -56,6 +56,7 @@ export const sampleDetails: { readonly [C in ErrorCode]: ErrorDetails[C] } = {
   rpc_unavailable: { method: 'getLatestBlockhash' },
   rpc_wrong_network: { expected: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp', actual: 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1' },
   jupiter_unavailable: { status: 503 },
+  service_unavailable: { status: 502 },
   rate_limited: { retryAfterMs: 1_500 },
   timeout: { step: 'jupiter', timeoutMs: 10_000 },
   invalid_response: { service: 'jupiter', reason: 'it is not JSON' },

@@ -94,7 +94,7 @@ describe('an error out of a problem', () => {
   it.each(OF_A_SIGNER)('is never %s, which only a signer can know', (code) => {
     for (const sentSwap of [false, true]) {
       const back = errorOf(sent(problemOf(ofCode(code as ErrorCode))), { sent: sentSwap });
-      expect(back).toMatchObject({ code: 'invalid_response', funds: 'untouched', moved: [] });
+      expect(back).toMatchObject({ code: 'invalid_response', funds: sentSwap ? 'uncertain' : 'untouched', moved: [] });
     }
   });
 
@@ -117,7 +117,7 @@ describe('an error out of a problem', () => {
       expect(errorOf(problem).code === 'rpc_unavailable').toBe(unsent);
       const believed = errorOf(problem, { sent: true });
       expect(believed.code === 'rpc_unavailable').toBe(afterSending);
-      if (!afterSending) expect(believed).toMatchObject({ funds: 'untouched', moved: [] });
+      if (!afterSending) expect(believed).toMatchObject({ funds: 'uncertain', moved: [], retry: 'same' });
     }
   });
 
@@ -145,6 +145,10 @@ describe('an error out of a problem', () => {
     expect(back).toBeInstanceOf(TransportError);
     expect(back).toMatchObject({ code: 'invalid_response', details: { service: 'service', reason: code }, funds: 'untouched' });
     expect(back.retry).toBe(['internal_error', 'request_timeout', 'cancelled'].includes(code) ? 'fresh' : 'never');
+    const handed = errorOf(sent(serviceProblem(code, 'Do something else.')), { sent: true });
+    // These alone may come after what was handed over went on.
+    const open = ['internal_error', 'cancelled'].includes(code);
+    expect([handed.funds, handed.retry]).toEqual(open ? ['uncertain', 'same'] : ['untouched', back.retry]);
   });
 
   it.each<[string, unknown]>([

@@ -59,7 +59,7 @@ describe('a request', () => {
     ['an address that is none', 'balance', { wallet: `${WALLET.slice(0, -1)}0` }, 'wallet'],
     ['a symbol as a wallet', 'balance', { wallet: 'SOL' }, 'wallet'],
     ['101 mints', 'balance', { wallet: WALLET, mint: Array(101).fill('SOL') }, 'mint'],
-    ['an empty mint', 'balance', { wallet: WALLET, mint: [''] }, 'mint[0]'],
+    ['an empty mint', 'balance', { wallet: WALLET, mint: [''] }, 'mint'],
     ['neither a quote nor parameters', 'buildSwap', { wallet: WALLET }, 'inputMint'],
     ['both a quote and parameters', 'buildSwap', { wallet: WALLET, quote, ...parameters }, 'inputMint'],
     ['a quote with a platform fee', 'buildSwap', { wallet: WALLET, quote: { ...quote, platformFeeBps: 5 } }, 'quote.platformFeeBps'],
