@@ -17,14 +17,15 @@ export function copyBuild(answer: unknown): SwapBuild {
   const { instruction, lookupTables } = isJson(answer) ? answer : {};
   const copy = copyInstruction(instruction);
   if (copy === undefined || !Array.isArray(lookupTables) || lookupTables.length > MAX_TABLES) throw unusable();
-  return { instruction: copy, lookupTables: lookupTables.map(copyText) };
+  // Not by its own `map`, which may be another's.
+  return { instruction: copy, lookupTables: Array.from(lookupTables, copyText) };
 }
 
 function copyInstruction(value: unknown): Instruction | undefined {
   const { program, accounts, data } = isJson(value) ? value : {};
   if (!isAddress(program) || !Array.isArray(accounts) || accounts.length > MAX_ACCOUNTS) return undefined;
   if (!(data instanceof Uint8Array) || data.length > MAX_DATA_BYTES) return undefined;
-  return { program, accounts: accounts.map(copyMeta), data: Uint8Array.from(data) };
+  return { program, accounts: Array.from(accounts, copyMeta), data: Uint8Array.from(data) };
 }
 
 function copyMeta(value: unknown): AccountMeta {

@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { MODE } from '../../adapters/sandbox/venue/venue.mjs';
 import { connectRpc } from '../../src/solana/connection.js';
 import type { Rpc } from '../../src/solana/rpc.js';
+import { copyBuild } from '../../src/swap/read-build.js';
 import { altered, buildForeign } from '../helpers/foreign-swap.js';
 import { lying } from '../helpers/lying-service.js';
 import { ownAccounts } from '../helpers/own-messages.js';
@@ -193,6 +194,19 @@ describe('bytes that change while they are inspected', () => {
     bytes.fill(0);
     const verdict = await inspecting;
     expect([verdict.accepted, verdict.recomposed === undefined]).toEqual([true, false]);
+  });
+});
+
+describe('an instruction whose accounts copy themselves', () => {
+  it('is copied all the same: what is checked is what is composed', () => {
+    const meta = { address: ATTACKER as string, signer: false, writable: true };
+    const accounts = Object.assign([meta], { map: () => accounts });
+    const lookupTables = Object.assign([ATTACKER as string], { map: () => lookupTables });
+    const copy = copyBuild({ instruction: { program: ATTACKER, accounts, data: new Uint8Array(8) }, lookupTables });
+    meta.address = SYSTEM.address;
+    lookupTables[0] = SYSTEM.address;
+    expect(copy.instruction.accounts).toEqual([{ address: ATTACKER, signer: false, writable: true }]);
+    expect(copy.lookupTables).toEqual([ATTACKER]);
   });
 });
 
