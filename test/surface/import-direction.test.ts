@@ -87,6 +87,14 @@ describe('import direction', () => {
       },
       /src\/swap\/jupiter\.ts imports @jup-ag\/api: the first import/,
     ],
+    [
+      'a heavy package behind a service',
+      {
+        'adapters/remote-operations.ts': "import { x } from '../src/solana/connection.js';",
+        'src/solana/connection.ts': "import { Connection } from '@solana/web3.js';",
+      },
+      /src\/solana\/connection\.ts imports @solana\/web3\.js: the first call of a service/,
+    ],
   ])('finds %s', (_, files, message) => {
     expect(check(files)).toEqual([expect.stringMatching(message)]);
   });

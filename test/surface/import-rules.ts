@@ -23,8 +23,19 @@ const ROWS: readonly (readonly string[])[] = [
 /** What src/index.ts, the composition root, may take from the edges. */
 const COMPOSED = new Set(['adapters/local.ts', 'adapters/remote.ts']);
 
-/** Too heavy for the first import of `.`. */
-const HEAVY = /^(@solana\/(web3\.js|spl-token)|@jup-ag\/api|ky)(\/|$)/;
+/** What is too heavy to be loaded along with a file, over static imports alone. */
+const LOADS: readonly { readonly root: string; readonly heavy: RegExp; readonly why: string }[] = [
+  {
+    root: 'src/index.ts',
+    heavy: /^(@solana\/(web3\.js|spl-token)|@jup-ag\/api|ky|valibot)(\/|$)/,
+    why: 'the first import of the package would load it',
+  },
+  {
+    root: 'adapters/remote-operations.ts',
+    heavy: /^(@solana\/(web3\.js|spl-token)|@jup-ag\/api)(\/|$)/,
+    why: 'the first call of a service would load it',
+  },
+];
 
 /** Where each package may be imported, and in how many files. */
 const DOORS: readonly { readonly name: RegExp; readonly where: RegExp; readonly once: boolean }[] = [
@@ -53,7 +64,11 @@ export function violations(files: Files): string[] {
   const arrows = [...files].flatMap(([from, text]) =>
     importsOf(from, text).map((one): Arrow => ({ ...one, from, to: target(from, one.specifier) })),
   );
-  return [...arrows.flatMap((arrow) => badArrow(arrow)), ...secondDoors(arrows), ...heavyFirstLoad(arrows)].sort();
+  return [
+    ...arrows.flatMap((arrow) => badArrow(arrow)),
+    ...secondDoors(arrows),
+    ...LOADS.flatMap((load) => heavyLoad(arrows, load)),
+  ].sort();
 }
 
 function target(from: string, specifier: string): string | undefined {
@@ -111,15 +126,14 @@ function secondDoors(arrows: readonly Arrow[]): string[] {
   });
 }
 
-/** Heavy packages that `.` would load at once: reached from src/index.ts over static imports alone. */
-function heavyFirstLoad(arrows: readonly Arrow[]): string[] {
+function heavyLoad(arrows: readonly Arrow[], { root, heavy, why }: (typeof LOADS)[number]): string[] {
   const loads = arrows.filter(({ kind }) => kind === 'static');
-  const loaded = new Set(['src/index.ts']);
+  const loaded = new Set([root]);
   // A Set is walked in the order of insertion, additions included.
   for (const file of loaded) {
     for (const { from, to } of loads) if (from === file && to !== undefined) loaded.add(to);
   }
   return loads
-    .filter(({ from, specifier }) => loaded.has(from) && HEAVY.test(specifier))
-    .map(({ from, specifier }) => `${from} imports ${specifier}: the first import of the package would load it`);
+    .filter(({ from, specifier }) => loaded.has(from) && heavy.test(specifier))
+    .map(({ from, specifier }) => `${from} imports ${specifier}: ${why}`);
 }

@@ -1,0 +1,157 @@
+import { createClient, HTTPInterceptor, local, receiptOf, type ClientOptions } from 'exact-change';
+import { createHandler } from 'exact-change/http';
+import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { findNeedles, keyNeedles, tap, type Tap } from '../helpers/capture.js';
+import { landed } from '../helpers/chain.js';
+import { decided } from '../helpers/flow.js';
+import { closePayers, payerOn, secretBytes } from '../helpers/payer.js';
+import { served, type Served } from '../helpers/served.js';
+import { refusal } from '../helpers/untouched.js';
+
+const FUNDS = { SOL: '0.5', BONK: '5000000' } as const;
+const KEY = 'jupiter-key-of-the-client-alone';
+
+/** A call as the service heard it. */
+interface Heard {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: readonly string[];
+  readonly body: unknown;
+}
+
+let sandbox: Sandbox;
+let service: Served;
+let line: Tap;
+let heard: Heard[] = [];
+const answered: unknown[] = [];
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ confirmationMs: 20 });
+  const handler = createHandler(local({ rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl }));
+  service = await served(async (request) => {
+    const { method, url, headers } = request;
+    const text = method === 'GET' ? '' : await request.clone().text();
+    const body: unknown = text === '' ? undefined : JSON.parse(text);
+    heard.push({ method, path: new URL(url).pathname, headers: [...headers.keys()], body });
+    const response = await handler(request);
+    answered.push(await response.clone().json());
+    return response;
+  });
+  line = await tap(Number(new URL(service.url).port));
+});
+afterEach(async () => {
+  heard = [];
+  sandbox.controls.aggregator.restore();
+  await closePayers();
+});
+afterAll(async () => {
+  await line.close();
+  await service.close();
+  await sandbox.close();
+});
+
+const apiUrl = () => `http://127.0.0.1:${line.port}`;
+const options = (): ClientOptions => ({ apiUrl: apiUrl(), autoSwap: true, swapFrom: [sandbox.mints.BONK.address], jupiterApiKey: KEY });
+
+/** Nothing went to the service but what it had said itself, and where the swap is for. */
+function expectNoSecret(address: string, secretKey: string, signatures: readonly (string | undefined)[]): void {
+  const needles = [
+    ...keyNeedles(secretBytes(secretKey)),
+    { name: 'the key for Jupiter', text: KEY },
+    ...signatures.map((text = 'missing') => ({ name: 'a signature', text })),
+    ...['payment-signature', 'x-payment', 'signedSwap', 'signedPayment'].map((text) => ({ name: text, text })),
+  ];
+  expect(findNeedles(line.sent, needles)).toEqual([]);
+  const calls = heard.map(({ method, path }) => `${method} ${path}`);
+  expect([...new Set(calls)]).toEqual(['GET /api/quote', 'POST /api/swap/build']);
+  for (const { method, body, headers } of heard) {
+    expect(headers.filter((name) => /payment|authorization|cookie|key/.test(name))).toEqual([]);
+    if (method === 'GET') continue;
+    expect(body).toEqual({ wallet: address, quote: expect.anything() as unknown });
+    expect(answered).toContainEqual((body as { quote: unknown }).quote);
+  }
+}
+
+describe('a client with apiUrl', () => {
+  it('pays for a call after a swap that the service built, and tells it no secret', async () => {
+    const payer = await payerOn(sandbox, FUNDS, options());
+    const response = await payer.client.fetch(`${sandbox.apiUrl}/usdc`);
+    expect(response.status).toBe(200);
+    const receipt = await decided(response);
+    expect(receipt).toMatchObject({ state: 'settled', payment: { mint: sandbox.mints.USDC.address, amount: '10000' } });
+    expect(receipt.swap).toMatchObject({ inputMint: sandbox.mints.BONK.address });
+    expect((await landed(sandbox.rpcUrl, receipt.swap?.signature ?? '')).error).toBeNull();
+    expectNoSecret(payer.address, payer.secretKey, [receipt.swap?.signature, receipt.payment.payerSignature]);
+  });
+
+  it('keeps its prices its own: what its own Jupiter does not confirm, it does not swap', async () => {
+    const deaf = 'http://127.0.0.1:9';
+    const payer = await payerOn(sandbox, FUNDS, { ...options(), jupiterUrl: deaf });
+    await refusal(sandbox, payer, 'jupiter_unavailable', () => payer.client.fetch(`${sandbox.apiUrl}/usdc`));
+  });
+
+  it('quotes, swaps and reads balances through it', async () => {
+    const payer = await payerOn(sandbox, FUNDS, options());
+    const quote = await payer.client.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: '1000000' });
+    expect(quote).toMatchObject({ inAmount: '1000000' });
+    const swapped = await payer.client.swap({ inputMint: 'SOL', outputMint: 'USDC', amount: '1000000' });
+    expect((await landed(sandbox.rpcUrl, swapped.signature)).error).toBeNull();
+    expect(await payer.client.balance(['USDC'])).toMatchObject([{ amount: swapped.outAmount }]);
+    expect(new Set(heard.map(({ path }) => path))).toEqual(new Set(['/api/quote', '/api/swap/build', '/api/balance']));
+  });
+
+  it('pays without the service where nothing has to be swapped', async () => {
+    const payer = await payerOn(sandbox, { SOL: '0.1', USDC: '1' }, { ...options(), apiUrl: 'http://127.0.0.1:9' });
+    expect((await payer.client.fetch(`${sandbox.apiUrl}/usdc`)).status).toBe(200);
+  });
+
+  it('says that the service is gone, and signs nothing', async () => {
+    const payer = await payerOn(sandbox, FUNDS, { ...options(), apiUrl: 'http://127.0.0.1:9' });
+    const error = await refusal(sandbox, payer, 'service_unavailable', () => payer.client.fetch(`${sandbox.apiUrl}/usdc`));
+    expect(error.details).toEqual({ status: 0 });
+    expect(error.retry).toBe('fresh');
+  });
+
+  it('says what Jupiter says to the service, with the same code', async () => {
+    sandbox.controls.aggregator.fault('*', { kind: 'status', status: 429, headers: { 'retry-after': '0' } });
+    const payer = await payerOn(sandbox, FUNDS, options());
+    const call = () => payer.client.swap({ inputMint: 'SOL', outputMint: 'USDC', amount: '1000000' });
+    await refusal(sandbox, payer, 'rate_limited', call);
+  });
+});
+
+describe('HTTPInterceptor with apiUrl', () => {
+  it('pays for a call of the global fetch over the service, whose own calls do not come by it', async () => {
+    const wallet = await sandbox.createWallet(FUNDS);
+    const interceptor = new HTTPInterceptor({
+      ...options(),
+      walletSecretKey: wallet.secretKey,
+      rpcUrl: sandbox.rpcUrl,
+      jupiterUrl: sandbox.jupiterUrl,
+    });
+    try {
+      const response = await fetch(`${sandbox.apiUrl}/usdc`);
+      expect(response.status).toBe(200);
+      const receipt = receiptOf(response);
+      expect(receipt?.swap?.inputMint).toBe(sandbox.mints.BONK.address);
+      expectNoSecret(wallet.address, wallet.secretKey, [receipt?.swap?.signature, receipt?.payment.payerSignature]);
+    } finally {
+      interceptor.restore();
+      await interceptor.client.close();
+    }
+  });
+
+  it.each([
+    ['apiUrl', { apiUrl: 'http://pay.example.com' }],
+    ['apiUrl', { apiUrl: 'https://pay.example.com/?key=1' }],
+    ['apiUrl', { apiUrl: '' }],
+    ['apiUrl', { apiUrl: 'https://pay.example.com', transport: local() }],
+    ['timeouts.service', { apiUrl: 'https://pay.example.com', timeouts: { service: -1 } }],
+  ])('refuses a wrong %s at once', async (option, wrong) => {
+    const { secretKey: walletSecretKey } = await sandbox.createWallet();
+    const refused = expect.objectContaining({ code: 'invalid_option', details: { option } }) as Error;
+    expect(() => createClient({ walletSecretKey, ...wrong })).toThrow(refused);
+    expect(() => new HTTPInterceptor({ walletSecretKey, install: false, ...wrong })).toThrow(refused);
+  });
+});
