@@ -75,6 +75,9 @@ export function pinnedMints(network: string): readonly PinnedMint[] {
   return network === SOLANA_MAINNET ? MAINNET_MINTS : DEVNET_MINTS;
 }
 
+/** The pinned mints of all clusters, some twice. */
+export const everyPinnedMint: readonly PinnedMint[] = [...MAINNET_MINTS, ...DEVNET_MINTS];
+
 /** A pinned mint by its address or symbol (`"USDC"`); undefined where it is not pinned. */
 export function pinnedMint(network: string, mintOrSymbol: string): PinnedMint | undefined {
   return pinnedMints(network).find((one) => one.mint === mintOrSymbol || one.symbol === mintOrSymbol);

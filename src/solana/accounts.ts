@@ -59,11 +59,6 @@ export function associatedTokenAddress(owner: Address, mint: Address, tokenProgr
   return account;
 }
 
-/** Whether somebody can have a key for it. Addresses that programs derive, associated token accounts among them, have none. */
-export function isOnCurve(address: Address): boolean {
-  return PublicKey.isOnCurve(addressBytes(address));
-}
-
 function derive(owner: Address, mint: Address, tokenProgram: Address): Address {
   const seeds = [addressBytes(owner), addressBytes(tokenProgram), addressBytes(mint)];
   return PublicKey.findProgramAddressSync(seeds, new PublicKey(ASSOCIATED_TOKEN_PROGRAM))[0].toBase58();

@@ -4,14 +4,13 @@ import type { CallOptions, Rpc } from '../../solana/rpc.js';
 import { readTables } from '../../solana/tables.js';
 import { assembleTransaction, resolveInstructions } from '../../solana/transaction.js';
 import type { Address, Instruction } from '../../solana/types.js';
-import { addressBytes } from '../../solana/address.js';
 import { heldIn, isThere, onceMade, type OwnAccount } from '../own-account.js';
 import { readExposed } from '../market.js';
 import { accountBytes, ownAccountOf, type RawLeg, readRawWallet } from '../read-facts.js';
 import { type Outlay, outlayOf, type WalletBefore } from './as-it-is.js';
 import { type FirewallRules, firewallRules } from './catalog.js';
 import { readTransaction } from './envelope.js';
-import { foreignAccounts } from './exposure.js';
+import { exposureSubject, foreignAccounts } from './exposure.js';
 import { holds } from './guard.js';
 import { type SwapExpectation, swapSubject } from './instruction-rules.js';
 import type { OwnAccountSubject } from './own-accounts.js';
@@ -107,7 +106,7 @@ class Inspection implements Findings {
       readExposed(node, foreignAccounts(swap, own), { ...options, minContextSlot: slot }),
       this.madeBy(createdIn(subject), legs),
     ]);
-    this.check(rules.exposure, { wallet: addressBytes(wallet), exposed });
+    this.check(rules.exposure, exposureSubject(wallet, exposed));
     // By address: the wrapped SOL account can be one of the two sides as well.
     const isTouched = ({ address }: RawLeg) => touched.some((leg) => leg.address === address);
     const accountOf = (leg: RawLeg): OwnAccount => {

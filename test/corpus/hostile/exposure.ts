@@ -52,11 +52,11 @@ const exposures: readonly Attack[] = [
   {
     attack: 'account_that_is_yet_to_come',
     rule: 'exposed_vacancy',
-    make: saying(({ venues }) => ({ venues: [...venues, writable(own(NOT_HELD))] })),
+    make: saying(({ venues }) => ({ venues: [...venues, writable(own(NOT_HELD)), readonly(NOT_HELD)] })),
   },
   {
     ...{ attack: 'account_that_is_yet_to_come_and_has_lamports', rule: 'exposed_vacancy' },
-    make: saying(({ venues }) => ({ venues: [...venues, writable(own(NOT_HELD))] })),
+    make: saying(({ venues }) => ({ venues: [...venues, writable(own(NOT_HELD)), readonly(NOT_HELD)] })),
     accounts: () => new Map([[own(NOT_HELD), account(PROGRAMS.system)]]),
   },
   throughMultisig('account_of_a_multisig', EXPOSED.ofMultisig, EXPOSED.multisig),

@@ -5,7 +5,7 @@ import { isExactChangeError } from '../../../src/errors.js';
 import type { Instruction } from '../../../src/solana/types.js';
 import { checkExposure, type Exposed, foreignAccounts } from '../../../src/swap/firewall/exposure.js';
 import { checkSwap } from '../../../src/swap/firewall/check-swap.js';
-import { TOKEN_2022_PROGRAM } from '../../../src/network.js';
+import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../../src/network.js';
 import { associatedTokenAddress } from '../../../src/solana/accounts.js';
 import { createKeySigner } from '../../../src/solana/keys.js';
 import {
@@ -228,14 +228,22 @@ describe('what else the venue could reach', () => {
   it.each<[string, Exposed['account']]>([
     ['nothing', null],
     ['nothing but lamports', account('11111111111111111111111111111111', new Uint8Array())],
-  ])('refuses an address that holds %s and can become an account of the wallet', (_, held) => {
-    const vacant = associatedTokenAddress(WALLET, PYUSD, TOKEN_2022_PROGRAM);
-    expect(() => checkExposure(WALLET, [writable(held, vacant)])).toThrow(
-      expect.objectContaining({ details: { rule: 'exposed_vacancy' } }),
+  ])('refuses an address that holds %s and is that of an account of the wallet', (_, held) => {
+    const vacant = (mint: string, tokenProgram: string) => writable(held, associatedTokenAddress(WALLET, mint, tokenProgram));
+    const broken = expect.objectContaining({ details: { rule: 'exposed_vacancy' } }) as unknown as Error;
+    const pinned = vacant(PYUSD, TOKEN_2022_PROGRAM);
+    expect(() => checkExposure(WALLET, [pinned])).toThrow(broken);
+    expect(() => checkExposure(WALLET, [{ ...pinned, writable: false }])).not.toThrow();
+    // For a token that is not pinned, once the swap names its mint.
+    const mint = account(
+      TOKEN_PROGRAM,
+      Uint8Array.from({ length: 82 }, (_byte, index) => Number(index === 45)),
     );
-    // Somebody's plain wallet, such as one that collects a venue's fees.
-    expect(() => checkExposure(WALLET, [writable(held, SOMEBODY)])).not.toThrow();
-    expect(() => checkExposure(WALLET, [{ ...writable(held, vacant), writable: false }])).not.toThrow();
+    const other = vacant(SOMEBODY, TOKEN_PROGRAM);
+    expect(() => checkExposure(WALLET, [other])).not.toThrow();
+    expect(() => checkExposure(WALLET, [other, { ...readonly(mint), address: SOMEBODY }])).toThrow(broken);
+    // A venue's own, such as a part of its price range that was never traded in.
+    expect(() => checkExposure(WALLET, [writable(held, someKey(60))])).not.toThrow();
   });
 
   it('takes accounts of others, and those that name the wallet and are only read', () => {
