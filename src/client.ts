@@ -3,6 +3,7 @@ import type { Composition } from './autopay/core.js';
 import type { Engine, PayOptions, Payment, SwapResult } from './autopay/engine.js';
 import { ConfigError } from './errors.js';
 import { createEvents, type EventName, type Listener } from './events.js';
+import { isOwn } from './own-request.js';
 import type { CapUse } from './policy/caps.js';
 import type { Plan } from './policy/plan.js';
 import type { Receipt, ReceiptFilter } from './receipt.js';
@@ -115,7 +116,7 @@ async function payingFetch(
   input: RequestInfo | URL,
   init: PayingRequestInit | undefined,
 ): Promise<Response> {
-  const call = captureCall(config.fetch, input, init);
+  const call = isOwn(init) ? undefined : captureCall(config.fetch, input, init);
   if (call === undefined) return config.fetch(input, init);
   try {
     const unpaid = await call.sendUnpaid();

@@ -1,6 +1,7 @@
 import ky, { isHTTPError } from 'ky';
 import { onAbort } from './abort.js';
 import { ExactChangeError } from './errors.js';
+import { asOwn } from './own-request.js';
 import type { Runtime } from './runtime.js';
 
 /** What slows requests down before they leave, and learns from the answers. */
@@ -89,7 +90,7 @@ async function send(url: string, init: RequestInit | undefined, options: HttpOpt
   await limiter?.take(signal);
   return withDeadline(options, signal, async (inner) => {
     // A redirect would carry what the request holds, a key above all, to another host.
-    const response = await lost(() => request(url, { ...init, redirect: 'error', signal: inner }));
+    const response = await lost(() => request(url, asOwn({ ...init, redirect: 'error', signal: inner })));
     limiter?.observe(response.status, response.headers);
     const body = await readBody(response, maxBodyBytes, peer);
     return new Response(body.length === 0 ? null : body, { status: response.status, headers: response.headers });

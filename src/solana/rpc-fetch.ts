@@ -1,3 +1,4 @@
+import { asOwn } from '../own-request.js';
 import { Fault, jsonRpcFault } from './fault.js';
 
 /**
@@ -7,7 +8,7 @@ import { Fault, jsonRpcFault } from './fault.js';
  */
 export function rpcFetch(given: typeof fetch | undefined, signal: AbortSignal): typeof fetch {
   return async (input, init) => {
-    const response = await request(given, input, { ...init, signal });
+    const response = await request(given, input, asOwn({ ...init, signal }));
     const text = await readText(response);
     if (response.status === 429 || !response.ok) throw statusFault(response);
     const reply = parseObject(text);

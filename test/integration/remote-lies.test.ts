@@ -1,10 +1,10 @@
 import { gzipSync } from 'node:zlib';
-import { HTTPInterceptor, local, type ErrorCode } from 'exact-change';
+import { HTTPInterceptor, local, remote, type ClientOptions, type ErrorCode } from 'exact-change';
 import { createHandler } from 'exact-change/http';
 import { createSandbox, type Sandbox } from 'exact-change/sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { closePayers, failureOf, payerOn } from '../helpers/payer.js';
-import { nothingSent, refusal } from '../helpers/untouched.js';
+import { closePayers, payerOn } from '../helpers/payer.js';
+import { refusal } from '../helpers/untouched.js';
 import { hangsUp, says, saysJson, saysProblem, startWireService, type Answer, type WireService } from '../helpers/wire-service.js';
 
 /** Words of a service that no person, log or model should ever be shown as ours. */
@@ -172,15 +172,25 @@ describe('a service that asks to be paid', () => {
     await expectRefused(one, { name: 'a 402', code: 'invalid_response', answer: asks() });
   });
 
-  it('is not, by an interceptor that is installed', async () => {
+  // The fetch of a transport of its own is the global one: the one that pays.
+  it.each<[string, (url: string) => ClientOptions]>([
+    ['by its address', (url) => ({ apiUrl: url })],
+    ['as a transport', (url) => ({ transport: remote(url) })],
+    ['as a Jupiter', (url) => ({ transport: local({ rpcUrl: sandbox.rpcUrl, jupiterUrl: url }) })],
+    ['as a node', (url) => ({ transport: local({ rpcUrl: url, jupiterUrl: sandbox.jupiterUrl }) })],
+  ])('is not, by an interceptor that is installed and has it %s', async (_, optionsAt) => {
     const one = await service(asks());
-    const payer = await payerOn(sandbox, FUNDS);
-    const wallet = await sandbox.createWallet({ ...FUNDS, USDT: '1' });
+    const { secretKey: walletSecretKey } = await sandbox.createWallet({ ...FUNDS, USDC: '1' });
     const { rpcUrl, jupiterUrl } = sandbox;
-    const interceptor = new HTTPInterceptor({ walletSecretKey: wallet.secretKey, rpcUrl, jupiterUrl, apiUrl: one.url, autoSwap: true });
+    const interceptor = new HTTPInterceptor({ walletSecretKey, rpcUrl, jupiterUrl, autoSwap: true, ...optionsAt(one.url) });
+    const paid: string[] = [];
+    interceptor.client.on('payment.sent', ({ url }) => void paid.push(new URL(url).origin));
     try {
-      await nothingSent(sandbox, payer, () => failureOf(fetch(usdc()), 'invalid_response'));
+      await fetch(`${sandbox.apiUrl}/usdt`).catch(() => undefined);
+      await interceptor.client.balance('USDT').catch(() => undefined);
+      expect(one.seen.length).toBeGreaterThan(0);
       expect(one.seen.filter(({ headers }) => 'payment-signature' in headers || 'x-payment' in headers)).toEqual([]);
+      expect(paid).not.toContain(one.url);
     } finally {
       interceptor.restore();
       await interceptor.client.close();
