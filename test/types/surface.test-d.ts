@@ -2,7 +2,9 @@ import { describe, expectTypeOf, it } from 'vitest';
 import {
   createClient,
   isExactChangeError,
+  local,
   receiptOf,
+  remote,
   type Client,
   type ClientOptions,
   type ErrorCode,
@@ -10,6 +12,7 @@ import {
   type HTTPInterceptor,
   type Receipt,
   type Signer,
+  type Transport,
 } from 'exact-change';
 
 declare const caught: unknown;
@@ -52,6 +55,14 @@ describe('the client', () => {
     createClient({ signer, autoSwop: true });
     // @ts-expect-error amounts are decimal strings, never numbers
     createClient({ signer, policy: { maxPerPayment: 0.25 } });
+  });
+
+  it('takes a service by its address, and a transport is one wherever it runs', () => {
+    expectTypeOf<{ signer: Signer; apiUrl: string }>().toExtend<ClientOptions>();
+    expectTypeOf(remote).returns.toEqualTypeOf<Transport>();
+    expectTypeOf(local).returns.toEqualTypeOf<Transport>();
+    // @ts-expect-error headers are text
+    remote('https://pay.example.com', { headers: { 'x-api-key': undefined } });
   });
 
   it('gives receipts whose amounts are strings', () => {

@@ -37,11 +37,11 @@ describe('defaults', () => {
       network: SOLANA_MAINNET,
       autoSwap: false,
       retryWindow: 60_000,
-      timeouts: { rpc: 10_000, jupiter: 10_000, terms: 10_000, payment: 120_000 },
+      timeouts: { rpc: 10_000, jupiter: 10_000, service: 30_000, terms: 10_000, payment: 120_000 },
       policy: { maxPerPayment: 1_000_000n, caps: [{ name: 'maxPerDay', limit: 10_000_000n }], maxSlippageBps: 50 },
     });
     expect(config.signer.address).toBe(address);
-    for (const name of ['transport', 'journal', 'connection', 'swapFrom', 'wsUrl', 'jupiterApiKey'])
+    for (const name of ['apiUrl', 'transport', 'journal', 'connection', 'swapFrom', 'wsUrl', 'jupiterApiKey'])
       expect(config).toHaveProperty(name, undefined);
   });
 
@@ -95,6 +95,16 @@ describe('what is given', () => {
     expect(config.journal).toBe(journal);
   });
 
+  it.each([
+    ['https://pay.test', 'https://pay.test'],
+    ['https://pay.test/base/', 'https://pay.test/base'],
+    ['http://localhost:3000', 'http://localhost:3000'],
+    ['http://127.1/pay', 'http://127.0.0.1/pay'],
+    ['http://[::1]:3000/', 'http://[::1]:3000'],
+  ])('a service has its base path: %s', (apiUrl, kept) => {
+    expect(parseOptions({ walletSecretKey, apiUrl }).apiUrl).toBe(kept);
+  });
+
   it('an empty API key is none, because an empty header is refused where none is served', () => {
     expect(parseOptions({ walletSecretKey, jupiterApiKey: ' ' }).jupiterApiKey).toBeUndefined();
   });
@@ -135,6 +145,16 @@ const wrong: readonly (readonly [option: string, options: Record<string, unknown
   ['retryWindow', { retryWindow: '60s' }],
   ['autoSwap', { autoSwap: 'false' }],
   ['autoSwap', { autoSwap: 1 }],
+  ['timeouts.service', { timeouts: { service: -1 } }],
+  ['apiUrl', { apiUrl: '' }],
+  ['apiUrl', { apiUrl: 5 }],
+  ['apiUrl', { apiUrl: 'http://pay.test' }],
+  ['apiUrl', { apiUrl: 'http://localhost.pay.test' }],
+  ['apiUrl', { apiUrl: 'http://10.0.0.1' }],
+  ['apiUrl', { apiUrl: 'https://pay.test/?key=1' }],
+  ['apiUrl', { apiUrl: 'https://pay.test/#key' }],
+  ['apiUrl', { apiUrl: 'https://me:secret@pay.test' }],
+  ['apiUrl', { apiUrl: 'https://pay.test', transport: {} }],
   ['network', { network: 'base' }],
   ['network', { network: 'eip155:8453' }],
   ['network', { network: '' }],
