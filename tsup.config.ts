@@ -50,9 +50,12 @@ async function licenseOf(name: string): Promise<string> {
 export default defineConfig({
   entry: {
     'src/index': 'src/index.ts',
+    'adapters/express': 'adapters/express.ts',
+    'adapters/hono': 'adapters/hono.ts',
     'adapters/http/index': 'adapters/http/index.ts',
     'adapters/journal/file': 'adapters/journal/file.ts',
     'adapters/journal/postgres': 'adapters/journal/postgres.ts',
+    'adapters/node': 'adapters/node.ts',
     'adapters/sandbox/index': 'adapters/sandbox/index.ts',
   },
   format: ['esm', 'cjs'],

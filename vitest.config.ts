@@ -7,6 +7,9 @@ const source = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 export const alias = [
   { find: /^exact-change\/sandbox$/, replacement: source('./adapters/sandbox/index.ts') },
   { find: /^exact-change\/http$/, replacement: source('./adapters/http/index.ts') },
+  { find: /^exact-change\/express$/, replacement: source('./adapters/express.ts') },
+  { find: /^exact-change\/hono$/, replacement: source('./adapters/hono.ts') },
+  { find: /^exact-change\/node$/, replacement: source('./adapters/node.ts') },
   { find: /^exact-change\/journal\/file$/, replacement: source('./adapters/journal/file.ts') },
   { find: /^exact-change\/journal\/postgres$/, replacement: source('./adapters/journal/postgres.ts') },
   { find: /^exact-change$/, replacement: source('./src/index.ts') },

@@ -1,0 +1,19 @@
+import type { Context } from 'hono';
+import type { FetchHandler } from './fetch-handler.js';
+
+export type { FetchHandler } from './fetch-handler.js';
+
+/**
+ * Serves a handler in Hono, also where the body was read before. The handler sees the whole address: name the path that it is mounted below to it.
+ *
+ * @example
+ * app.all('/pay/*', honoHandler(createHandler(local(), { basePath: '/pay' })));
+ */
+export function honoHandler(handler: FetchHandler): (context: Context) => Promise<Response> {
+  return async ({ req }) => {
+    const { raw } = req;
+    if (!raw.bodyUsed) return handler(raw);
+    const { url, method, headers, signal } = raw;
+    return handler(new Request(url, { method, headers, signal, body: await req.arrayBuffer() }));
+  };
+}

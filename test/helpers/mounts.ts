@@ -1,0 +1,81 @@
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createAdaptorServer } from '@hono/node-server';
+import { expressHandler } from 'exact-change/express';
+import { honoHandler } from 'exact-change/hono';
+import { nodeListener, serve, type FetchHandler } from 'exact-change/node';
+import express, { type RequestHandler } from 'express';
+import { Hono } from 'hono';
+
+export interface Mounted {
+  /** With the path that the handler is mounted below. */
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+export interface Mount {
+  readonly name: string;
+  /** Whether a parser reads bodies before the handler does. */
+  readonly parses: boolean;
+  /** Serves a handler whose `basePath` is `/pay`, beside what the framework itself serves. */
+  start(handler: FetchHandler): Promise<Mounted>;
+}
+
+/** The same handler through each of the mounts, on the real frameworks. */
+export const MOUNTS: readonly Mount[] = [
+  { name: 'node', parses: false, start: (handler) => underServe(handler) },
+  { name: 'a listener of node:http', parses: false, start: (handler) => listening(createServer(nodeListener(handler))) },
+  { name: 'express', parses: false, start: (handler) => inExpress(handler) },
+  { name: 'express after express.json()', parses: true, start: (handler) => inExpress(handler, express.json()) },
+  { name: 'express after express.raw()', parses: true, start: (handler) => inExpress(handler, express.raw({ type: '*/*' })) },
+  { name: 'express after express.text()', parses: true, start: (handler) => inExpress(handler, express.text({ type: '*/*' })) },
+  { name: 'hono', parses: false, start: (handler) => inHono(handler, false) },
+  { name: 'hono after a reader of bodies', parses: true, start: (handler) => inHono(handler, true) },
+];
+
+async function underServe(handler: FetchHandler): Promise<Mounted> {
+  const { url, close } = await serve(handler, { port: 0 });
+  return { url: `${url}/pay`, close: () => close({ graceMs: 0 }) };
+}
+
+function inExpress(handler: FetchHandler, ...before: RequestHandler[]): Promise<Mounted> {
+  const app = express().set('trust proxy', 1);
+  for (const one of before) app.use(one);
+  app.use('/pay', expressHandler(handler));
+  app.get('/other', (_, response) => void response.send('other'));
+  const listener: RequestListener = (request, response) => void app(request, response);
+  return listening(createServer(listener));
+}
+
+function inHono(handler: FetchHandler, reads: boolean): Promise<Mounted> {
+  const app = new Hono();
+  if (reads) {
+    app.use(async ({ req }, next) => {
+      await req.text();
+      await next();
+    });
+  }
+  app.all('/pay/*', honoHandler(handler));
+  app.get('/other', (context) => context.text('other'));
+  return listening(createAdaptorServer({ fetch: app.fetch, createServer }));
+}
+
+interface Listens {
+  listen(port: number, hostname: string, done: () => void): unknown;
+  address(): AddressInfo | string | null;
+  close(done: () => void): unknown;
+  closeAllConnections?(): void;
+}
+
+async function listening(server: Listens): Promise<Mounted> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo; // A bound TCP server's address is never a pipe's name or null.
+  return {
+    url: `http://127.0.0.1:${port}/pay`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections?.();
+      }),
+  };
+}

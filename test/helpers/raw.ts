@@ -1,0 +1,52 @@
+import { request as send, type IncomingHttpHeaders, type RequestOptions } from 'node:http';
+import { connect, type Socket } from 'node:net';
+
+export interface RawAnswer {
+  readonly status: number | undefined;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+}
+
+/** A request with headers, methods and bodies that fetch would not send; `unfinished` leaves the body without its end. */
+export function rawRequest(
+  url: string,
+  { body, unfinished = false, ...options }: RequestOptions & { readonly body?: string; readonly unfinished?: boolean } = {},
+): Promise<RawAnswer> {
+  return new Promise((resolve, reject) => {
+    const outgoing = send(url, options, (incoming) => {
+      let text = '';
+      incoming.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+      incoming.on('error', reject).on('end', () => {
+        resolve({ status: incoming.statusCode, headers: incoming.headers, text });
+        if (unfinished) outgoing.destroy();
+      });
+    });
+    // After the answer it is this side that leaves.
+    outgoing.on('error', reject);
+    if (body !== undefined) outgoing.write(body);
+    if (!unfinished) outgoing.end();
+  });
+}
+
+/** A connection that sends `text` and no more. */
+export async function openSocket(url: string, text = ''): Promise<Socket> {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  await new Promise<void>((resolve, reject) => {
+    socket.once('connect', () => resolve());
+    socket.once('error', reject);
+  });
+  // What is cut off while it speaks is cut off: the tests look at that.
+  socket.on('error', () => undefined);
+  if (text !== '') socket.write(text);
+  return socket;
+}
+
+/** All that comes over a connection until the other side closes it. */
+export function readToEnd(socket: Socket): Promise<string> {
+  return new Promise((resolve) => {
+    let text = '';
+    socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+    socket.once('close', () => resolve(text));
+  });
+}

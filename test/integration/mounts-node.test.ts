@@ -1,0 +1,224 @@
+import { Agent, createServer } from 'node:http';
+import type { Socket } from 'node:net';
+import { createHandler } from 'exact-change/http';
+import { nodeListener, serve, type FetchHandler, type ServeOptions, type Service } from 'exact-change/node';
+import { afterEach, describe, expect, it } from 'vitest';
+import { openSocket, rawRequest, readToEnd } from '../helpers/raw.js';
+import { fakeTransport } from '../unit/http/fake.js';
+
+const HALF = 'GET /api/health HTTP/1.1\r\nHost: 127.0.0.1\r\nx-slow: ';
+const UNFINISHED_POST =
+  'POST /api/x402/parse-payment HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{';
+
+const services: Service[] = [];
+const sockets: Socket[] = [];
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  for (const service of services.splice(0)) await service.close({ graceMs: 0 });
+});
+
+const handler = createHandler(fakeTransport().transport);
+
+async function serving(options: Partial<ServeOptions> = {}, handle: FetchHandler = handler): Promise<Service> {
+  const service = await serve(handle, { port: 0, ...options });
+  services.push(service);
+  return service;
+}
+
+async function socketTo({ url }: Service, text?: string): Promise<Socket> {
+  const socket = await openSocket(url, text);
+  sockets.push(socket);
+  return socket;
+}
+
+/** A handler that answers when told, and says when it was asked. */
+function heldHandler() {
+  let release = (): void => undefined;
+  let arrived = (_: Request): void => undefined;
+  const released = new Promise<void>((resolve) => (release = resolve));
+  const asked = new Promise<Request>((resolve) => (arrived = resolve));
+  const handle: FetchHandler = async (request) => {
+    arrived(request);
+    await released;
+    return new Response('done');
+  };
+  return { handle, asked, release };
+}
+
+describe('a caller that is slow on purpose', () => {
+  it.each([
+    ['in the middle of the headers', HALF],
+    ['before the first byte', ''],
+    ['in the middle of the body', UNFINISHED_POST],
+  ])('is cut off %s', async (_, text) => {
+    const service = await serving({ headersTimeoutMs: 50, requestTimeoutMs: 100 });
+    expect(await readToEnd(await socketTo(service, text))).toMatch(/^HTTP\/1\.1 408 /);
+  });
+
+  it('has its call stopped with its connection', async () => {
+    const { handle, asked } = heldHandler();
+    const service = await serving({ headersTimeoutMs: 50, requestTimeoutMs: 100 }, handle);
+    const socket = await socketTo(service, UNFINISHED_POST);
+    const { signal } = await asked;
+    const stopped = new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+    await readToEnd(socket);
+    await stopped;
+    expect(signal.aborted).toBe(true);
+  });
+
+  it('keeps nobody else waiting, with a thousand connections', async () => {
+    const service = await serving();
+    const slow = await Promise.all(Array.from({ length: 1_000 }, () => socketTo(service, HALF)));
+    const answers = await Promise.all(Array.from({ length: 20 }, async () => (await fetch(`${service.url}/api/health`)).json()));
+    expect(answers).toEqual(Array.from({ length: 20 }, () => ({ status: 'ok' })));
+    expect(slow.filter((socket) => socket.destroyed)).toEqual([]);
+  });
+});
+
+describe('what is too much', () => {
+  it('of connections is closed unread', async () => {
+    const service = await serving({ maxConnections: 2 });
+    const held = [await socketTo(service, HALF), await socketTo(service, HALF)];
+    expect(await readToEnd(await socketTo(service, HALF))).toBe('');
+    expect(held.map((socket) => socket.destroyed)).toEqual([false, false]);
+    // A place that is left is free again.
+    held[0]!.end('x\r\n\r\n');
+    expect(await readToEnd(held[0]!)).toMatch(/^HTTP\/1\.1 200 /);
+    expect((await rawRequest(`${service.url}/api/health`)).status).toBe(200);
+  });
+
+  it('of headers is refused before the handler', async () => {
+    let asked = 0;
+    const service = await serving({}, async () => ((asked += 1), new Response()));
+    expect((await rawRequest(service.url, { headers: { 'x-long': 'x'.repeat(16_384) } })).status).toBe(431);
+    expect((await rawRequest(service.url, { headers: { 'x-long': 'x'.repeat(16_000) } })).status).toBe(200);
+    expect(asked).toBe(1);
+  });
+
+  it('of a body leaves the connection fit for the next request', async () => {
+    const service = await serving();
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const headers = { 'content-type': 'application/json', 'transfer-encoding': 'chunked' };
+    const large = { agent, method: 'POST', headers, body: 'x'.repeat(3_000_000) };
+    expect((await rawRequest(`${service.url}/api/x402/parse-payment`, large)).status).toBe(413);
+    expect((await rawRequest(`${service.url}/api/health`, { agent })).status).toBe(200);
+    agent.destroy();
+  });
+});
+
+describe('the host that a request names', () => {
+  const statusFor = async ({ url, port }: Service, host: string) =>
+    (await rawRequest(`${url}/api/health`, { headers: { host: host.replace('PORT', String(port)) } })).status;
+
+  it.each([
+    ['localhost', 200],
+    ['LOCALHOST:PORT', 200],
+    ['127.0.0.1:PORT', 200],
+    ['[::1]:80', 200],
+    ['attacker.example', 404],
+    ['attacker.example:PORT', 404],
+    ['127.0.0.1.attacker.example', 404],
+    ['localhost.', 404],
+    ['user@localhost', 400],
+    ['localhost/..', 400],
+    ['localhost:99999', 400],
+    ['[::::]', 404],
+  ])('is on the loopback one of the loopback, unless said otherwise: %s', async (host, status) => {
+    expect(await statusFor(await serving(), host)).toBe(status);
+  });
+
+  it('is one of those that are listed', async () => {
+    const service = await serving({ hosts: ['Pay.example.com', 'pay.example.org:8443'] });
+    const asked = ['pay.example.com', 'pay.example.com:1', 'pay.example.org:8443', 'pay.example.org', 'localhost'];
+    expect(await Promise.all(asked.map((host) => statusFor(service, host)))).toEqual([200, 200, 200, 404, 404]);
+  });
+
+  it('is any on other addresses, and for a listener that names none', async () => {
+    expect(await statusFor(await serving({ hostname: '0.0.0.0' }), 'pay.example.com')).toBe(200);
+    const server = createServer(nodeListener(handler, { hosts: ['pay.example.com'] }));
+    expect(() => nodeListener(handler, { hosts: ['https://pay.example.com'] })).toThrow('hosts must be a list of names');
+    expect(server.listenerCount('request')).toBe(1);
+  });
+
+  it('is refused as a problem', async () => {
+    const { url } = await serving();
+    const answer = await rawRequest(`${url}/api/health`, { headers: { host: 'attacker.example' } });
+    expect(JSON.parse(answer.text)).toMatchObject({ status: 404, code: 'not_found', funds: 'untouched' });
+    expect(answer.headers).toMatchObject({ 'content-type': 'application/problem+json', 'cache-control': 'no-store' });
+    expect(answer.headers['x-request-id']).toMatch(/^[0-9a-f]{32}$/);
+  });
+});
+
+describe('a request line', () => {
+  it.each([
+    ['GET http://localhost/api/health HTTP/1.1', 200],
+    ['GET http://attacker.example/api/health HTTP/1.1', 404],
+    ['GET http://localhost@attacker.example/api/health HTTP/1.1', 400],
+    ['GET //attacker.example/api/health HTTP/1.1', 404],
+    ['GET /api/health?%zz=\\ HTTP/1.1', 200],
+    ['OPTIONS * HTTP/1.1', 400],
+    ['TRACE /api/health HTTP/1.1', 405],
+    ['GET /api/health HTTP/1.0', 200],
+  ])('%s is answered with %i', async (line, status) => {
+    const service = await serving();
+    const text = await readToEnd(await socketTo(service, `${line}\r\nHost: localhost\r\nConnection: close\r\n\r\n`));
+    expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+  });
+});
+
+describe('a service that closes', () => {
+  it('answers what it was asked, cuts off who holds a connection, and takes no more', async () => {
+    const { handle, asked, release } = heldHandler();
+    const service = await serving({}, handle);
+    const idle = readToEnd(await socketTo(service));
+    const half = readToEnd(await socketTo(service, HALF));
+    const answer = fetch(service.url);
+    await asked;
+    const closed = service.close();
+    expect(await Promise.all([idle, half])).toEqual(['', '']);
+    await expect(fetch(service.url)).rejects.toThrow('fetch failed');
+    release();
+    expect(await (await answer).text()).toBe('done');
+    await closed;
+  });
+
+  it('gives what it was asked no longer than it is told to', async () => {
+    const { handle, asked } = heldHandler();
+    const service = await serving({}, handle);
+    const answer = fetch(service.url);
+    const { signal } = await asked;
+    const stopped = new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+    await Promise.all([service.close({ graceMs: 1 }), expect(answer).rejects.toThrow('fetch failed'), stopped]);
+    expect(signal.aborted).toBe(true);
+  });
+});
+
+describe('a handler that throws', () => {
+  it('is answered with 500 and told to the host alone', async () => {
+    const heard: unknown[] = [];
+    const failure = new Error('canary');
+    const service = await serving({ onError: (error) => heard.push(error) }, () => Promise.reject(failure));
+    expect(await rawRequest(service.url)).toMatchObject({ status: 500, text: '' });
+    expect(heard).toEqual([failure]);
+  });
+});
+
+describe('the options of serve', () => {
+  it.each<[string, object]>([
+    ['port', { port: 65_536 }],
+    ['port', { port: '4021' }],
+    ['headersTimeoutMs', { headersTimeoutMs: 0 }],
+    ['requestTimeoutMs', { headersTimeoutMs: 100, requestTimeoutMs: 99 }],
+    ['maxConnections', { maxConnections: 1.5 }],
+    ['hosts', { hosts: 'localhost' }],
+    ['hosts', { hosts: ['http://localhost'] }],
+    ['host', { host: 'localhost' }],
+  ])('are checked at once: %s of %o', (option, options) => {
+    expect(() => serve(handler, { port: 0, ...options })).toThrow(expect.objectContaining({ code: 'invalid_option', details: { option } }));
+  });
+
+  it('name a port that is in use by an error', async () => {
+    const { port } = await serving();
+    await expect(serve(handler, { port })).rejects.toMatchObject({ code: 'EADDRINUSE' });
+  });
+});
