@@ -17,8 +17,9 @@ const NODES = { n16: '16.20.2', n18: '18.20.8', n22: '22.23.3' };
 /** Node 16 has no fetch, and newer releases of this one do not load there. */
 const FETCH_OF_NODE_16 = 'undici@5.29.0';
 
-/** What the sandbox needs and the package does not bring; taken from this repository instead of installed once more. */
-const PEERS = ['@solana/kit', '@x402/core', '@x402/express', '@x402/svm', 'express', 'litesvm', 'ws'];
+/** What the sandbox and the mounts need and the package does not bring; taken from this repository instead of installed once more. */
+const PEERS = ['@solana/kit', '@x402/core', '@x402/express', '@x402/svm', 'express', 'hono', 'litesvm', 'ws'];
+const TYPES = ['@types/express', '@types/node', 'undici-types'];
 
 export interface Packed {
   /** A project outside the repository, with the packed package installed by npm. */
@@ -50,7 +51,7 @@ async function installPackage(): Promise<string> {
   const tarball = (await readdir(consumer)).find((name) => name.endsWith('.tgz'));
   if (tarball === undefined) throw new Error('npm pack left no tarball.');
   await run('npm', ['install', ...npm, `./${tarball}`, FETCH_OF_NODE_16], { cwd: consumer });
-  for (const name of [...PEERS, '@types/node', 'undici-types']) {
+  for (const name of [...PEERS, ...TYPES]) {
     const link = join(consumer, 'node_modules', name);
     await mkdir(dirname(link), { recursive: true });
     await rm(link, { recursive: true, force: true });

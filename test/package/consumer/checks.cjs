@@ -5,7 +5,7 @@ const walletSecretKey = Array.from({ length: 32 }, (_, index) => index + 1);
 const address = '9C6hybhQ6Aycep9jaUnP6uL9ZYvDjUp1aSkFWPUFJtpj';
 const usdc = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
 
-exports.check = async (library, { createHandler }) => {
+exports.check = async (library, { createHandler }, { serve, clientAddress }) => {
   const { createClient, HTTPInterceptor, isExactChangeError, parsePaymentRequired, receiptOf, formatUiAmount } = library;
 
   if (globalThis.fetch === undefined) {
@@ -44,6 +44,14 @@ exports.check = async (library, { createHandler }) => {
   assert.equal(refused.status, 422);
   assert.equal((await refused.json()).code, 'malformed_payment_required');
   assert.equal((await handler(new Request('http://service.example/api/health'))).status, 200);
+
+  const callers = [];
+  const service = await serve((request) => (callers.push(clientAddress(request)), handler(request)), { port: 0 });
+  assert.equal((await fetch(`${service.url}/api/health`)).status, 200);
+  assert.equal((await fetch(`${service.url}/api/x402/parse-payment`, init)).status, 422);
+  assert.equal((await fetch(`${service.url}/api/x402/parse-payment`, { ...init, body: `"${'x'.repeat(70000)}"` })).status, 413);
+  assert.deepEqual(callers, ['127.0.0.1', '127.0.0.1', '127.0.0.1']);
+  await service.close();
 
   assert.equal(receiptOf({}), undefined);
   assert.equal(formatUiAmount(2500000n, 6), '2.5');

@@ -1,1 +1,1 @@
-require('./checks.cjs').check(require('exact-change'), require('exact-change/http'));
+require('./checks.cjs').check(require('exact-change'), require('exact-change/http'), require('exact-change/node'));

@@ -1,5 +1,6 @@
 import * as library from 'exact-change';
 import * as http from 'exact-change/http';
+import * as node from 'exact-change/node';
 import { check } from './checks.cjs';
 
-await check(library, http);
+await check(library, http, node);

@@ -1,6 +1,12 @@
+import { createServer } from 'node:http';
 import { createClient, HTTPInterceptor, isExactChangeError, local, receiptOf, type Client, type Journal, type Signer } from 'exact-change';
+import { expressHandler } from 'exact-change/express';
+import { honoHandler } from 'exact-change/hono';
 import { apiKeys, createHandler } from 'exact-change/http';
+import { nodeListener, serve, type Service } from 'exact-change/node';
 import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import express from 'express';
+import { Hono } from 'hono';
 
 export async function pay(url: string, signer: Signer, journal: Journal): Promise<string | undefined> {
   const client: Client = createClient({ signer, journal, autoSwap: true, policy: { maxPerPayment: '0.25' } });
@@ -22,3 +28,8 @@ export const sandbox: Promise<Sandbox> = createSandbox();
 export const handler: (request: Request) => Promise<Response> = createHandler(local(), {
   authorize: apiKeys(['a-key-that-is-long-enough']),
 });
+
+export const service: Promise<Service> = serve(handler, { port: 4021 });
+export const server = createServer(nodeListener(handler, { hosts: ['pay.example.com'] }));
+export const app = express().use('/pay', expressHandler(handler));
+export const routes = new Hono().all('/pay/*', honoHandler(handler));
