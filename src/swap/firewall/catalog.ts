@@ -24,7 +24,19 @@ export const firewallRules = {
 };
 
 export type FirewallRules = typeof firewallRules;
-export type FirewallStage = keyof FirewallRules | 'guard';
+/** The stages in which a transaction is judged, in their order; the last is judged by the chain itself. */
+export type FirewallStage =
+  | 'envelope'
+  | 'tableNames'
+  | 'tables'
+  | 'shape'
+  | 'accounts'
+  | 'surroundings'
+  | 'instruction'
+  | 'exposure'
+  | 'simulation'
+  | 'inner'
+  | 'guard';
 
 /** The rules of each stage as a person reads them. */
 export function ruleTexts(rules: FirewallRules = firewallRules): { readonly stage: FirewallStage; readonly rule: RuleText }[] {

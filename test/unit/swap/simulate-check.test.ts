@@ -81,7 +81,7 @@ describe('checkSimulation', () => {
     ['the wallet gets data', 'simulated_wallet', { wallet: account(SYSTEM_PROGRAM, new Uint8Array(1), 1_000n) }],
     ['SOL is taken', 'simulated_lamports', { wallet: account(SYSTEM_PROGRAM, new Uint8Array(), 999n) }],
     ['it ran before the accounts were read', 'simulated_slot', { slot: READ_AT - 1 }],
-    ['it ran long after the accounts were read', 'simulated_slot', { slot: READ_AT + 33 }],
+    ['it ran long after the accounts were read', 'simulated_slot', { slot: READ_AT + 151 }],
     ['the node shows nothing of what it calls', 'inner_shown', { inner: [] }],
     ['it approves a delegate and revokes him again', 'inner_token', { inner: [{ ...TRANSFER, name: 'approve' }] }],
     [
