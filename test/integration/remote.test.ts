@@ -5,8 +5,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { findNeedles, keyNeedles, tap, type Tap } from '../helpers/capture.js';
 import { landed } from '../helpers/chain.js';
 import { decided } from '../helpers/flow.js';
+import { MOUNTS, type Mounted } from '../helpers/mounts.js';
 import { closePayers, payerOn, secretBytes } from '../helpers/payer.js';
-import { served, type Served } from '../helpers/served.js';
 import { refusal } from '../helpers/untouched.js';
 
 const FUNDS = { SOL: '0.5', BONK: '5000000' } as const;
@@ -21,15 +21,17 @@ interface Heard {
 }
 
 let sandbox: Sandbox;
-let service: Served;
+let service: Mounted;
 let line: Tap;
 let heard: Heard[] = [];
 const answered: unknown[] = [];
 
 beforeAll(async () => {
   sandbox = await createSandbox({ confirmationMs: 20 });
-  const handler = createHandler(local({ rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl }));
-  service = await served(async (request) => {
+  const handler = createHandler(local({ rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl }), { basePath: '/pay' });
+  const express = MOUNTS.find(({ name }) => name === 'express');
+  if (express === undefined) throw new Error('There is a mount for Express.');
+  service = await express.start(async (request) => {
     const { method, url, headers } = request;
     const text = method === 'GET' ? '' : await request.clone().text();
     const body: unknown = text === '' ? undefined : JSON.parse(text);
@@ -51,7 +53,7 @@ afterAll(async () => {
   await sandbox.close();
 });
 
-const apiUrl = () => `http://127.0.0.1:${line.port}`;
+const apiUrl = () => `http://127.0.0.1:${line.port}/pay`;
 const options = (): ClientOptions => ({ apiUrl: apiUrl(), autoSwap: true, swapFrom: [sandbox.mints.BONK.address], jupiterApiKey: KEY });
 
 /** Nothing went to the service but what it had said itself, and where the swap is for. */
@@ -64,7 +66,7 @@ function expectNoSecret(address: string, secretKey: string, signatures: readonly
   ];
   expect(findNeedles(line.sent, needles)).toEqual([]);
   const calls = heard.map(({ method, path }) => `${method} ${path}`);
-  expect([...new Set(calls)]).toEqual(['GET /api/quote', 'POST /api/swap/build']);
+  expect([...new Set(calls)]).toEqual(['GET /pay/api/quote', 'POST /pay/api/swap/build']);
   for (const { method, body, headers } of heard) {
     expect(headers.filter((name) => /payment|authorization|cookie|key/.test(name))).toEqual([]);
     if (method === 'GET') continue;
@@ -73,7 +75,7 @@ function expectNoSecret(address: string, secretKey: string, signatures: readonly
   }
 }
 
-describe('a client with apiUrl', () => {
+describe('a client with the apiUrl of a service in Express', () => {
   it('pays for a call after a swap that the service built, and tells it no secret', async () => {
     const payer = await payerOn(sandbox, FUNDS, options());
     const response = await payer.client.fetch(`${sandbox.apiUrl}/usdc`);
@@ -98,7 +100,7 @@ describe('a client with apiUrl', () => {
     const swapped = await payer.client.swap({ inputMint: 'SOL', outputMint: 'USDC', amount: '1000000' });
     expect((await landed(sandbox.rpcUrl, swapped.signature)).error).toBeNull();
     expect(await payer.client.balance(['USDC'])).toMatchObject([{ amount: swapped.outAmount }]);
-    expect(new Set(heard.map(({ path }) => path))).toEqual(new Set(['/api/quote', '/api/swap/build', '/api/balance']));
+    expect(new Set(heard.map(({ path }) => path))).toEqual(new Set(['/pay/api/quote', '/pay/api/swap/build', '/pay/api/balance']));
   });
 
   it('pays without the service where nothing has to be swapped', async () => {
