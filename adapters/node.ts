@@ -1,4 +1,4 @@
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { isLoopback } from '../src/loopback.js';
 import { refuse } from '../src/policy/read.js';
 import type { FetchHandler } from './fetch-handler.js';
@@ -23,7 +23,7 @@ export interface ServeOptions extends ListenerOptions {
   readonly hostname?: string | undefined;
   /** Milliseconds for the headers of a request to arrive; default 10000. */
   readonly headersTimeoutMs?: number | undefined;
-  /** Milliseconds for all of a request to arrive, no less than its headers have; default 15000. */
+  /** Milliseconds for all of a request to arrive, no less than its headers have, and as long again for its answer to be taken; default 15000. */
   readonly requestTimeoutMs?: number | undefined;
   /** Connections at once; those beyond are closed. Default 4096. */
   readonly maxConnections?: number | undefined;
@@ -99,9 +99,18 @@ export function serve(handler: FetchHandler, options: ServeOptions): Promise<Ser
     },
     listener(handler, hosts, onError),
   );
+  server.on('request', (_, outgoing) => boundAnswer(outgoing, requestTimeout));
   server.maxConnections = readWhole('maxConnections', options.maxConnections ?? 4_096, 1);
   server.maxRequestsPerSocket = MAX_REQUESTS_PER_SOCKET;
   return listening(server, port, hostname);
+}
+
+/** Node waits without end for a caller who reads nothing, and would keep the connection and the answer as long. */
+function boundAnswer(outgoing: ServerResponse, ms: number): void {
+  outgoing.once('prefinish', () => {
+    const late = setTimeout(() => outgoing.destroy(), ms);
+    outgoing.once('close', () => clearTimeout(late));
+  });
 }
 
 function listening(server: Server, port: number, hostname: string): Promise<Service> {

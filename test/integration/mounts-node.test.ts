@@ -3,10 +3,12 @@ import type { Socket } from 'node:net';
 import { createHandler } from 'exact-change/http';
 import { nodeListener, serve, type FetchHandler, type ServeOptions, type Service } from 'exact-change/node';
 import { afterEach, describe, expect, it } from 'vitest';
+import { until } from '../helpers/chain.js';
 import { openSocket, rawRequest, readToEnd } from '../helpers/raw.js';
 import { fakeTransport } from '../unit/http/fake.js';
 
 const HALF = 'GET /api/health HTTP/1.1\r\nHost: 127.0.0.1\r\nx-slow: ';
+const SMALL = 'GET /small HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n';
 const UNFINISHED_POST =
   'POST /api/x402/parse-payment HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{';
 
@@ -64,6 +66,14 @@ describe('a caller that is slow on purpose', () => {
     await readToEnd(socket);
     await stopped;
     expect(signal.aborted).toBe(true);
+  });
+
+  it('loses its place where it does not take the answer', async () => {
+    // More than the system takes off a server's hands.
+    const large = async ({ url }: Request) => new Response(url.endsWith('/large') ? new Uint8Array(50_000_000) : 'small');
+    const service = await serving({ headersTimeoutMs: 50, requestTimeoutMs: 100, maxConnections: 1 }, large);
+    await socketTo(service, 'GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    await until('the place is free', async () => (await readToEnd(await socketTo(service, SMALL))) || undefined);
   });
 
   it('keeps nobody else waiting, with a thousand connections', async () => {
