@@ -1,40 +1,43 @@
-import type { Server } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 /**
- * The connections of a server, by whether they wait for an answer. Node's own `close` waits for whoever holds a connection open, and, before
+ * The connections of a server, each with the answers that it waits for. Node's own `close` waits for whoever holds a connection open, and, before
  * Node 18.2, cannot be told otherwise.
  */
 export function watchSockets(server: Server): { end(graceMs: number): Promise<void> } {
-  const waiting = new Map<Socket, number>();
+  const sockets = new Map<Socket, Set<ServerResponse>>();
   let ending = false;
 
-  const count = (socket: Socket, change: 1 | -1) => {
-    const answers = waiting.get(socket);
-    // Its connection may be gone by then.
-    if (answers === undefined) return;
-    waiting.set(socket, answers + change);
-    if (ending && answers + change === 0) socket.destroy();
-  };
   server.on('connection', (socket) => {
-    waiting.set(socket, 0);
-    socket.once('close', () => waiting.delete(socket));
+    sockets.set(socket, new Set());
+    socket.once('close', () => sockets.delete(socket));
   });
   server.on('request', ({ socket }, outgoing) => {
-    count(socket, 1);
-    outgoing.once('close', () => count(socket, -1));
+    const waiting = sockets.get(socket);
+    waiting?.add(outgoing);
+    outgoing.once('close', () => waiting?.delete(outgoing));
+    if (ending) isLast(outgoing);
   });
 
   return {
     end: (graceMs) =>
       new Promise((resolve) => {
         ending = true;
-        const late = setTimeout(() => waiting.forEach((_, socket) => socket.destroy()), graceMs);
+        const late = setTimeout(() => sockets.forEach((_, socket) => socket.destroy()), graceMs);
         server.close(() => {
           clearTimeout(late);
           resolve();
         });
-        for (const [socket, answers] of waiting) if (answers === 0) socket.destroy();
+        for (const [socket, waiting] of sockets) {
+          if (waiting.size === 0) socket.destroy();
+          waiting.forEach(isLast);
+        }
       }),
   };
+}
+
+/** Tells the caller not to ask again over this connection, and Node to close it. */
+function isLast(outgoing: ServerResponse): void {
+  if (!outgoing.headersSent) outgoing.setHeader('connection', 'close');
 }

@@ -105,6 +105,23 @@ describe('what is too much', () => {
     expect(asked).toBe(1);
   });
 
+  it('of a body stays with its sender until it is read', async () => {
+    let read = (): void => undefined;
+    const reading = new Promise<void>((resolve) => (read = resolve));
+    const service = await serving({}, async ({ method, body }) => {
+      if (method === 'GET') return new Response();
+      await body?.getReader().read();
+      read();
+      return new Promise(() => undefined);
+    });
+    const sender = await socketTo(service, 'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50000000\r\n\r\n');
+    sender.write(new Uint8Array(50_000_000));
+    await reading;
+    // Each is time in which the rest would have come.
+    for (let more = 0; more < 20; more += 1) await rawRequest(service.url);
+    expect(sender.writableLength).toBeGreaterThan(0);
+  });
+
   it('of a body leaves the connection fit for the next request', async () => {
     const service = await serving();
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -182,14 +199,16 @@ describe('a service that closes', () => {
     const service = await serving({}, handle);
     const idle = readToEnd(await socketTo(service));
     const half = readToEnd(await socketTo(service, HALF));
-    const answer = fetch(service.url);
+    const agent = new Agent({ keepAlive: true });
+    const answer = rawRequest(service.url, { agent });
     await asked;
-    const closed = service.close();
+    const closed = service.close({ graceMs: 60_000 });
     expect(await Promise.all([idle, half])).toEqual(['', '']);
     await expect(fetch(service.url)).rejects.toThrow('fetch failed');
     release();
-    expect(await (await answer).text()).toBe('done');
+    expect(await answer).toMatchObject({ text: 'done', headers: { connection: 'close' } });
     await closed;
+    agent.destroy();
   });
 
   it('gives what it was asked no longer than it is told to', async () => {
