@@ -132,8 +132,8 @@ describe('missing peers', () => {
     await expect(requirePeers([{ name: 'one', range: '*', load: () => Promise.reject(broken) }])).rejects.toBe(broken);
   });
 
-  it('are those that package.json declares, but for the one of a journal', () => {
-    const { pg: _journal, ...peers } = manifest.peerDependencies;
+  it('are those that package.json declares, but for those of a journal and of a mount', () => {
+    const { pg: _journal, hono: _mount, ...peers } = manifest.peerDependencies;
     expect(Object.fromEntries(PEERS.map(({ name, range }) => [name, range]))).toEqual(peers);
   });
 });
