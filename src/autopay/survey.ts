@@ -118,6 +118,9 @@ async function learn(core: Core, memory: Memory, offer: Offer, accounts: Readonl
     memory.mints.set(mint, facts);
   }
   const { tokenProgram, decimals } = facts;
+  const { claimedDecimals } = offer;
+  if (claimedDecimals !== undefined && claimedDecimals !== decimals && claimedDecimals !== String(decimals))
+    return otherDecimals(mint, decimals);
   const destination = associatedTokenAddress(payTo, mint, tokenProgram);
   if (!memory.payees.has(destination)) {
     const problem = payeeProblem(offer, destination, accounts.get(payTo)?.account ?? null, accounts.get(destination)?.account ?? null);
@@ -143,6 +146,15 @@ async function learn(core: Core, memory: Memory, offer: Offer, accounts: Readonl
     await core.ledger.see(source, { amount: usable ? decoded.amount : 0n, at: runtime.now(), slot });
   }
   return { tokenProgram, decimals, source, destination, available: (await knownAvailable(core, source)) ?? 0n };
+}
+
+/** Whoever counts in other units than the chain means another price than the one that would be paid. */
+function otherDecimals(mint: Address, decimals: number): ProtocolError {
+  return new ProtocolError(
+    'unsupported_offer',
+    `The offer claims other decimals than the ${decimals} that mint ${mint} has. Nothing was paid; the seller has to correct its terms.`,
+    { details: { reason: 'claims other decimals than its mint has' } },
+  );
 }
 
 function payeeProblem(offer: Offer, destination: Address, payTo: Account | null, receiving: Account | null): ExactChangeError | undefined {

@@ -82,7 +82,7 @@ function readExtra(
   x402Version: X402Version,
   mint: Address,
   self: Address,
-): Pick<Offer, 'feePayer' | 'memo' | 'recentBlockhash'> | Refused {
+): Pick<Offer, 'feePayer' | 'memo' | 'recentBlockhash' | 'claimedDecimals'> | Refused {
   const extra: JsonObject = isJsonObject(value) ? value : {};
   const flow = field(extra, 'paymentFlow') ?? 'authorization';
   if (flow !== 'authorization') return unsupported('asks for a payment flow other than authorization');
@@ -96,9 +96,11 @@ function readExtra(
   if (new TextEncoder().encode(memo).length > MEMO_LIMIT_BYTES) return unsupported(`has a memo of more than ${MEMO_LIMIT_BYTES} bytes`);
   if (!isCleanMemo(memo)) return unsupported('has a memo with control characters or broken text');
   const recentBlockhash = field(extra, 'recentBlockhash');
+  const decimals = field(extra, 'decimals');
   return {
     feePayer,
     ...(memo === '' ? {} : { memo }),
+    ...(decimals === undefined || decimals === null ? {} : { claimedDecimals: decimals }),
     // A blockhash has the form of an address; a bad one only costs us a look-up of our own.
     ...(x402Version === 2 && isAddress(recentBlockhash) ? { recentBlockhash } : {}),
   };

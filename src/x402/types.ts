@@ -42,6 +42,8 @@ export interface Offer {
   readonly memo?: string;
   /** A blockhash that the seller's facilitator offers (v2 only). */
   readonly recentBlockhash?: string;
+  /** What the seller says of the mint's decimals: held against the chain, and used for nothing. */
+  readonly claimedDecimals?: JsonValue;
   /** Seconds, 5 to 300. */
   readonly maxTimeoutSeconds: number;
   /** The entry itself, echoed as `accepted`. */

@@ -1,0 +1,74 @@
+import { address } from '@solana/kit';
+import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { entryV2, envelopeV2 } from '../fixtures/malformed-402.js';
+import { mintBytes, TOKEN } from '../helpers/mint-bytes.js';
+import { closePayers, payerOn } from '../helpers/payer.js';
+import { answerTerms, startSeller, type Seller } from '../helpers/seller.js';
+import { refusal } from '../helpers/untouched.js';
+
+const IMITATION = '9hSR6S7WPtxmTojgo6GG3k4yDPecgJY292j7xrsUGWBu';
+
+interface Change {
+  readonly asset?: string;
+  readonly amount?: string;
+  readonly payTo?: string;
+  readonly extra?: object;
+}
+
+let sandbox: Sandbox;
+let seller: Seller;
+let terms: unknown;
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ confirmationMs: 20 });
+  seller = await startSeller((_, response) => answerTerms(response, terms));
+});
+afterEach(closePayers);
+afterAll(async () => {
+  await seller.close();
+  await sandbox.close();
+});
+
+const offer = ({ extra, ...change }: Change) =>
+  entryV2({ payTo: sandbox.merchant, extra: { feePayer: sandbox.feePayer, ...extra }, ...change });
+
+/** What it does, with the code of its refusal and the change of an honest offer. */
+const CLAIMS: readonly (readonly [string, 'malformed_payment_required' | 'unsupported_offer', (wallet: string) => object])[] = [
+  ['claims 30 decimals', 'unsupported_offer', () => ({ extra: { decimals: 30 } })],
+  ['claims decimals that are nearly right', 'unsupported_offer', () => ({ extra: { decimals: '7' } })],
+  ['claims decimals that are no number', 'unsupported_offer', () => ({ extra: { decimals: { of: 6 } } })],
+  ['asks for 2^64 base units', 'malformed_payment_required', () => ({ amount: '18446744073709551616' })],
+  ['asks for less than nothing', 'malformed_payment_required', () => ({ amount: '-1' })],
+  ['asks for a fraction', 'malformed_payment_required', () => ({ amount: '0.5' })],
+  ['names our wallet as the fee payer', 'unsupported_offer', (wallet) => ({ extra: { feePayer: wallet } })],
+  ['pays to the mint', 'unsupported_offer', () => ({ payTo: sandbox.mints.USDC.address })],
+];
+
+describe('a seller that', () => {
+  it.each(CLAIMS)('%s is refused: %s', async (_, code, change) => {
+    const payer = await payerOn(sandbox, { USDC: '1', SOL: '0.1', BONK: '1000000' }, { autoSwap: true });
+    terms = envelopeV2([offer(change(payer.address))]);
+    await refusal(sandbox, payer, code, () => payer.client.fetch(seller.url));
+    expect(seller.paid).toEqual([]);
+  });
+
+  it('asks for a token that calls itself USDC is refused: what nobody trades has no price, and a name is none', async () => {
+    sandbox.chain.setAccount(address(IMITATION), { lamports: 10n ** 9n, data: mintBytes(6), owner: address(TOKEN), executable: false });
+    const imitation = { ...sandbox.mints.USDC, address: address(IMITATION) };
+    await sandbox.chain.fundToken(address(sandbox.merchant), imitation, 1n);
+    const payer = await payerOn(sandbox, { USDC: '1', SOL: '0.1' });
+    await sandbox.chain.fundToken(address(payer.address), imitation, 10n ** 9n);
+    terms = envelopeV2([offer({ asset: IMITATION, extra: { name: 'USDC', symbol: 'USDC', decimals: 6 } })]);
+    const { details } = await refusal(sandbox, payer, 'price_unknown', () => payer.client.fetch(seller.url));
+    expect(details.mint).toBe(IMITATION);
+    expect(seller.paid).toEqual([]);
+  });
+
+  it.each([6, '6', null, undefined])('claims the decimals that the mint has, or none, is taken: %j', async (decimals) => {
+    const payer = await payerOn(sandbox, { USDC: '1' });
+    terms = envelopeV2([offer({ extra: { decimals } })]);
+    const { payment } = await payer.client.plan(seller.url);
+    expect(payment).toMatchObject({ mint: sandbox.mints.USDC.address, decimals: 6 });
+  });
+});
