@@ -231,8 +231,12 @@ describe('mints that are not what they seem', () => {
 
   it('decimals are the chain’s, whatever the seller says', async () => {
     const { BONK } = sandbox.mints;
-    terms = envelopeV2([offer({ asset: BONK.address, amount: '123456789', extra: { feePayer: sandbox.feePayer, decimals: 9 } })]);
+    const asking = (extra: object) =>
+      envelopeV2([offer({ asset: BONK.address, amount: '123456789', extra: { feePayer: sandbox.feePayer, ...extra } })]);
     const payer = await payerOn(sandbox, { BONK: '5000' });
+    terms = asking({ decimals: 9 });
+    await refusal(sandbox, payer, 'unsupported_offer', () => payer.client.fetch(seller.url));
+    terms = asking({});
     const plan = await payer.client.plan(seller.url);
     expect(plan.payment).toMatchObject({ amount: '123456789', decimals: 5, uiAmount: '1234.56789' });
     const response = await payer.client.fetch(`${sandbox.apiUrl}/bonk`);
