@@ -1,7 +1,9 @@
+import type { ErrorCode } from '../errors.js';
 import type { Cap } from '../policy/caps.js';
 import type { Receipt } from '../receipt.js';
 import type { Ledger } from './ledger.js';
 import type { Locks } from './locks.js';
+import type { Outbox } from './outbox.js';
 import type { AttemptState } from './states.js';
 
 /** A signed payment, with all that presenting it again or finding it on chain needs. */
@@ -35,7 +37,14 @@ export interface SignedSwap {
   readonly output: string;
   /** Decimal string. */
   readonly lastValidBlockHeight: string;
+  /** Absent until the chain has decided. */
+  readonly outcome?: SwapOutcome;
 }
+
+/** What became of a swap. Amounts are decimal strings of base units. */
+export type SwapOutcome =
+  | { readonly state: 'confirmed'; readonly inAmount: string; readonly outAmount: string; readonly feeLamports: string }
+  | { readonly state: 'failed'; readonly code: ErrorCode };
 
 /** One attempt to pay, from its reservation to the chain's word. JSON-safe; amounts are decimal strings of base units. */
 export interface Attempt {
@@ -64,6 +73,8 @@ export interface Attempt {
   readonly microUsd?: string;
   readonly swap?: SignedSwap;
   readonly payment?: SignedPayment;
+  /** Why the seller's word does not say what became of the payment, once it is known that it does not. */
+  readonly doubt?: ErrorCode;
   /** Absent until a payment is signed. */
   readonly receipt?: Receipt;
 }
@@ -122,6 +133,8 @@ export interface Journal {
   used(owner: Owner, caps: readonly Cap[], now: number): Promise<bigint[]>;
   /** What keeps payers in several processes out of each other's way. A journal without it is for the payers of one process. */
   coordination?(owner: Owner): Coordination;
+  /** What is to be told to the outside of what it writes: there where the journal was made to keep one. */
+  readonly outbox?: Outbox;
 }
 
 /** What the payers of one wallet share, besides its attempts. */

@@ -1,0 +1,43 @@
+import type { WebhookEventName } from '../../src/journal/outbox.js';
+
+/** Where events are to be told. */
+export interface WebhookRequest {
+  /** An absolute `https:` address. */
+  readonly url: string;
+  /** Which events; at least one. */
+  readonly events: readonly WebhookEventName[];
+  /** Only events of these wallets; default: of any. */
+  readonly wallets?: readonly string[] | undefined;
+}
+
+/** An endpoint that is registered. */
+export interface WebhookEndpoint {
+  readonly id: string;
+  readonly url: string;
+  readonly events: readonly WebhookEventName[];
+  readonly wallets?: readonly string[];
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number;
+  /** Told nothing more since then; milliseconds since the epoch. */
+  readonly disabledAt?: number;
+}
+
+/** An endpoint, and the secret that its messages are signed with, which is shown this once. */
+export interface NewWebhookEndpoint extends WebhookEndpoint {
+  /** `whsec_` and base64, as Standard Webhooks have it. */
+  readonly secret: string;
+}
+
+/**
+ * Who is told what. `caller` is who asks, as the service knows its callers: each sees and changes only what the same one registered. Without, nobody
+ * is told apart.
+ */
+export interface WebhookRegistry {
+  /** Rejects with `ConfigError` (`invalid_option`) where the address may not be told, or a name is unknown. */
+  register(request: WebhookRequest, caller?: string): Promise<NewWebhookEndpoint>;
+  list(caller?: string): Promise<WebhookEndpoint[]>;
+  /** A new secret; the one before signs along for a day. Undefined where there is no such endpoint. It is told again if it was disabled. */
+  rotate(id: string, caller?: string): Promise<NewWebhookEndpoint | undefined>;
+  /** Whether there was one. */
+  remove(id: string, caller?: string): Promise<boolean>;
+}

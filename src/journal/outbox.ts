@@ -1,0 +1,125 @@
+import type { ErrorCode } from '../errors.js';
+
+/** What a journal tells the outside of, once it is on record. Names are those of the client's own events. */
+export const webhookEvents = ['swap.confirmed', 'swap.failed', 'payment.settled', 'payment.failed', 'payment.uncertain'] as const;
+
+export type WebhookEventName = (typeof webhookEvents)[number];
+
+/** Whose attempt an event is of. */
+interface About {
+  /** The attempt's id: the same on all events of one purchase. */
+  readonly id: string;
+  /** Base58: who pays. */
+  readonly wallet: string;
+  /** CAIP-2. */
+  readonly network: string;
+  /** What was bought: an address without its query, which may hold secrets. */
+  readonly url: string;
+  readonly method: string;
+}
+
+/** What each event says. JSON-safe; amounts are decimal strings of base units. Nothing in it is a seller's or a service's word. */
+export interface WebhookDetails {
+  'swap.confirmed': About & {
+    readonly signature: string;
+    readonly inputMint: string;
+    readonly inAmount: string;
+    readonly outputMint: string;
+    readonly outAmount: string;
+    readonly provider: string;
+    readonly feeLamports: string;
+  };
+  /** It landed and failed, or never can land. */
+  'swap.failed': About & {
+    readonly signature: string;
+    readonly inputMint: string;
+    readonly outputMint: string;
+    readonly provider: string;
+    readonly code: ErrorCode;
+  };
+  /** Our own node shows the payment on chain. */
+  'payment.settled': About & Price & { readonly payerSignature: string; readonly signature: string };
+  /** Nothing was paid, and nothing can be any more: no payment was signed, or the one that was can never land. */
+  'payment.failed': About & Price & { readonly payerSignature?: string };
+  /** The answer was lost, or the seller refused a signed payment; `payment.settled` or `payment.failed` follows when the chain has decided. */
+  'payment.uncertain': About & Price & { readonly payerSignature: string; readonly lastValidBlockHeight: string; readonly code: ErrorCode };
+}
+
+interface Price {
+  readonly mint: string;
+  readonly amount: string;
+  readonly payTo: string;
+}
+
+/** One event: the body of a webhook, and the `id` of its message, which is the same each time it is told. */
+export type WebhookEvent<N extends WebhookEventName = WebhookEventName> = {
+  [Name in N]: {
+    readonly id: string;
+    readonly type: Name;
+    /** When it was put on record, ISO 8601. */
+    readonly timestamp: string;
+    readonly data: WebhookDetails[Name];
+  };
+}[N];
+
+/** Something to be told: an event to every endpoint that wants it, or to one. */
+export interface OutboxJob {
+  /** Of the job, not of the event. */
+  readonly id: string;
+  readonly event: WebhookEvent;
+  /** The endpoint's id. Without: the event is yet to be handed to the endpoints, each by a job of its own. */
+  readonly endpoint?: string;
+  /** Deliveries that failed. */
+  readonly failures: number;
+  /** Not before; milliseconds since the epoch. */
+  readonly dueAt: number;
+}
+
+/** A job to be put into an outbox, which names it. */
+export type NextJob = Omit<OutboxJob, 'id'>;
+
+/** A secret that signs what an endpoint is told. */
+export interface EndpointSecret {
+  /** `whsec_` and base64, as Standard Webhooks have it. */
+  readonly secret: string;
+  /** Signs until then, beside the one that took its place. Milliseconds since the epoch; absent: it is the one in use. */
+  readonly until?: number;
+}
+
+/** Where events are told. It holds secrets: an outbox keeps it, nothing shows it. */
+export interface Endpoint {
+  readonly id: string;
+  readonly url: string;
+  readonly events: readonly WebhookEventName[];
+  /** Only events of these wallets; absent: of any. */
+  readonly wallets?: readonly string[];
+  /** Who registered it, as the service knows its callers; empty where it does not. */
+  readonly caller: string;
+  readonly secrets: readonly EndpointSecret[];
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number;
+  /** Told nothing more: it said that it is gone, or failed for as long as is tried. Milliseconds since the epoch. */
+  readonly disabledAt?: number;
+}
+
+/**
+ * What waits to be told, and to whom. Its events are written by the journal, in one step with the attempt that they are about. A write has
+ * happened, durably where the journal is durable, when its promise resolves.
+ */
+export interface Outbox {
+  /**
+   * Jobs that are due, those that have waited longest first, at most `limit`. Nobody else is given them for `leaseMs`, or until this process ends;
+   * one that is not finished by then is given again.
+   */
+  take(options: { readonly limit: number; readonly leaseMs: number; readonly now: number }): Promise<OutboxJob[]>;
+  /** Ends a job that was taken and puts others in its place, in one step. Nothing where it has been ended meanwhile. */
+  finish(job: OutboxJob, next: readonly NextJob[]): Promise<void>;
+  /** All of them, in the order in which they were made. */
+  endpoints(): Promise<Endpoint[]>;
+  /** Adds an endpoint, or replaces the one of its id as a whole. */
+  putEndpoint(endpoint: Endpoint): Promise<void>;
+  /** Whether there was one. Jobs for it stay until they are taken. */
+  removeEndpoint(id: string): Promise<boolean>;
+  /** Calls when this process may have added a job; who delivers asks again then. What others add is found by asking. Returns how to stop. */
+  onAdded(listener: () => void): () => void;
+}
