@@ -64,10 +64,26 @@ const offer: ParsedOffer = {
   feePayer: '2wKupLR9q6wXYppw8Gr2NvWxKBUqm4PPJKkQfoxHDBg4',
 };
 
+const url = 'https://api.example.com/premium';
+const terms = {
+  x402Version: 2,
+  resource: { url },
+  accepts: [
+    {
+      scheme: 'exact',
+      network: offer.network,
+      amount: offer.amount,
+      asset: offer.mint,
+      payTo: offer.payTo,
+      maxTimeoutSeconds: 60,
+      extra: { feePayer: offer.feePayer },
+    },
+  ],
+};
 const paymentRequired = {
-  url: 'https://api.example.com/premium',
+  url,
   status: 402,
-  headers: { 'PAYMENT-REQUIRED': 'eyJ4NDAyVmVyc2lvbiI6Mn0=' },
+  headers: { 'PAYMENT-REQUIRED': Buffer.from(JSON.stringify(terms)).toString('base64') },
   body: '{}',
 };
 const parsed: ParsedPayment = { x402Version: 2, offers: [offer] };
