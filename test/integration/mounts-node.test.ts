@@ -193,6 +193,15 @@ describe('a request line', () => {
   });
 });
 
+describe('a method that no Request can hold', () => {
+  it('is refused as a problem that names those of a service', async () => {
+    const { url } = await serving();
+    const answer = await rawRequest(`${url}/api/health`, { method: 'TRACE' });
+    expect(JSON.parse(answer.text)).toMatchObject({ status: 405, code: 'method_not_allowed' });
+    expect(answer.headers['allow']).toBe('GET, HEAD, POST, DELETE');
+  });
+});
+
 describe('a service that closes', () => {
   it('answers what it was asked, cuts off who holds a connection, and takes no more', async () => {
     const { handle, asked, release } = heldHandler();
