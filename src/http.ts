@@ -89,12 +89,18 @@ async function send(url: string, init: RequestInit | undefined, options: HttpOpt
   const signal = init?.signal ?? undefined;
   await limiter?.take(signal);
   return withDeadline(options, signal, async (inner) => {
-    // A redirect would carry what the request holds, a key above all, to another host.
-    const response = await lost(() => request(url, asOwn({ ...init, redirect: 'error', signal: inner })));
+    // A redirect would carry what the request holds, a key above all, to another host. Runtimes of the Workers kind have no `error` for it.
+    const response = await lost(() => request(url, asOwn({ ...init, redirect: 'manual', signal: inner })));
+    if (isRedirect(response)) throw new LostError('No answer.', { cause: new TypeError('A redirect is not followed.') });
     limiter?.observe(response.status, response.headers);
     const body = await readBody(response, maxBodyBytes, peer);
     return new Response(body.length === 0 ? null : body, { status: response.status, headers: response.headers });
   });
+}
+
+/** A browser does not tell the status of a redirect that it did not follow. */
+function isRedirect({ status, type }: Response): boolean {
+  return type === 'opaqueredirect' || (status >= 300 && status < 400);
 }
 
 async function lost<T>(work: () => Promise<T>): Promise<T> {
