@@ -32,6 +32,8 @@ export interface SwapTask {
   readonly request: ResolvedRequest;
   /** Asked for already, for a payment: used if it is young. Without, the caller asked for the swap by name. */
   readonly quote?: SwapQuote | undefined;
+  /** What was built for that quote, where it came along with it. */
+  readonly built?: unknown;
   /** Somebody was shown the quote and approved it, however long that took. */
   readonly approved?: boolean | undefined;
   /** Base units of the input that the payment may take, however often it is quoted. */
@@ -65,19 +67,22 @@ export async function runSwap(core: Core, task: SwapTask): Promise<Swapped> {
   const { runtime } = core.config;
   const ladder = [...maxAccountsLadder];
   let { request } = task;
-  let quote = task.quote;
+  let { quote, built } = task;
   let maxAgeMs = task.approved === true ? Infinity : QUOTE_MAX_AGE_MS;
   let failed: ExactChangeError<'swap_failed'> | undefined;
   for (let landings = 1; ;) {
     try {
-      if (quote === undefined || runtime.now() - quote.quotedAt > maxAgeMs) quote = await quoteAnew(core, request, task);
+      if (quote === undefined || runtime.now() - quote.quotedAt > maxAgeMs) {
+        built = undefined;
+        quote = await quoteAnew(core, request, task);
+      }
     } catch (error) {
       throw withFees(error, failed);
     }
     const { inputMint, inAmount, maxInAmount, outputMint, outAmount, minOutAmount, provider } = quote;
     task.emit('swap.quoted', { inputMint, inAmount, maxInAmount, outputMint, outAmount, minOutAmount, provider });
     try {
-      const swapped = await swapOnce(core, task, quote);
+      const swapped = await swapOnce(core, task, quote, built);
       return { ...swapped, feeLamports: swapped.feeLamports + feesOf(failed) };
     } catch (error) {
       const maxAccounts = isExactChangeError(error, 'transaction_too_large') ? ladder.shift() : undefined;
@@ -111,11 +116,11 @@ export async function runWrap(core: Core, amount: bigint, task: Watched): Promis
   );
 }
 
-function swapOnce(core: Core, task: SwapTask, quote: SwapQuote): Promise<Swapped> {
+function swapOnce(core: Core, task: SwapTask, quote: SwapQuote, built: unknown): Promise<Swapped> {
   const bounds = boundsOf(quote);
   const order = {
     bounds,
-    build: (signal?: AbortSignal) => buildOf(core, quote, signal),
+    build: (signal?: AbortSignal) => buildOf(core, quote, built, signal),
     keepWrapped: task.keepWrapped,
     reserved: () => reservedFor(core, quote.inputMint, quote.outputMint),
     signal: task.signal,
@@ -154,10 +159,17 @@ function exclusively(
     // Before it is written: whoever gave up has undone already what there was.
     throwIfAborted(signal);
     const lastValidBlockHeight = signed.lastValidBlockHeight.toString();
-    const { inputMint, outputMint, provider } = quoted;
     const { source, output } = signed.expected;
-    const transaction = base64.encode(signed.bytes);
-    await onSigned?.({ signature: signed.signature, transaction, lastValidBlockHeight, inputMint, outputMint, provider, source, output });
+    const { inputMint, outputMint, provider } = quoted;
+    await onSigned?.({
+      ...{ signature: signed.signature, transaction: base64.encode(signed.bytes), lastValidBlockHeight },
+      ...{ inputMint, outputMint, provider, source, output },
+      quoted: {
+        inAmount: quoted.inAmount.toString(),
+        outAmount: quoted.outAmount.toString(),
+        feeLamports: feeOf(signed).toString(),
+      },
+    });
     emit('swap.signed', { signature: signed.signature, lastValidBlockHeight });
     try {
       await land(core, signed);
@@ -195,8 +207,7 @@ async function land(core: Core, { bytes, signature, lastValidBlockHeight, expect
     case 'confirmed':
       return;
     case 'failed': {
-      const { networkFeeLamports, priorityFeeLamports } = expected;
-      const feeLamports = (await readLanded(core, signature))?.feeLamports ?? networkFeeLamports + priorityFeeLamports;
+      const feeLamports = (await readLanded(core, signature))?.feeLamports ?? feeOf({ expected });
       throw swapFailed({ signature, reason: landing.error, feeLamports: feeLamports.toString() });
     }
     case 'expired':
@@ -241,15 +252,16 @@ async function finished(
     outAmount: (seen ?? quoted).outAmount.toString(),
     provider: quoted.provider,
   };
-  const feeLamports = landed?.feeLamports ?? expected.networkFeeLamports + expected.priorityFeeLamports;
+  const feeLamports = landed?.feeLamports ?? feeOf({ expected });
   emit('swap.confirmed', { ...record, feeLamports: feeLamports.toString() });
   return { record, feeLamports };
 }
 
-/** The one swap instruction: from the transport as it is, or out of the transaction that it built. */
-async function buildOf(core: Core, quote: SwapQuote, signal: AbortSignal | undefined): Promise<SwapBuild> {
+/** The one swap instruction: out of a transaction that is built already, from the transport as it is, or out of the transaction that it builds. */
+async function buildOf(core: Core, quote: SwapQuote, built: unknown, signal: AbortSignal | undefined): Promise<SwapBuild> {
   const wallet = core.config.signer.address;
   const { transport } = core;
+  if (built !== undefined) return extractSwap(core.rpc, built, wallet, { signal });
   if (transport.swapInstruction !== undefined) return copyBuild(await transport.swapInstruction({ wallet, quote }, { signal }));
   const answer: unknown = await transport.buildSwap({ wallet, quote }, { signal });
   return extractSwap(core.rpc, isJson(answer) ? answer['transaction'] : undefined, wallet, { signal });

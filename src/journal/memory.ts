@@ -1,27 +1,58 @@
+import { systemRuntime } from '../runtime.js';
 import { createAttemptStore } from './attempt-store.js';
-import type { Journal } from './types.js';
+import { jobsOf } from './notices.js';
+import { wantsOutbox, type JournalOptions } from './options.js';
+import { createListeners, isJob, outboxOver } from './outbox-port.js';
+import { createOutboxStore, type OutboxRecord } from './outbox-store.js';
+import type { Attempt, Journal } from './types.js';
 
 /**
- * A journal in memory: right for one process, forgotten when it ends.
+ * A journal in memory: right for one process, forgotten when it ends. Throws `ConfigError` (`invalid_option`).
  *
  * @example
  * const client = createClient({ walletSecretKey, journal: memoryJournal() });
  */
-export function memoryJournal(): Journal {
+export function memoryJournal(options: JournalOptions = {}): Journal {
   const store = createAttemptStore();
+  const outbox = wantsOutbox(options) ? createOutbox() : undefined;
   // The store knows no promises: in one process that makes each call one step.
   return {
     reserve: async (attempt, caps) => store.reserve(attempt, caps),
     put: async (attempt) => {
-      store.put(attempt);
+      const before = store.get(attempt.id);
+      const kept = store.put(attempt);
+      if (kept !== undefined) outbox?.tell(before, kept);
     },
     release: async (id) => {
-      store.release(id);
+      const before = store.get(id);
+      if (store.release(id)) outbox?.tell(before, undefined);
     },
     similar: async (owner, fingerprint, idempotencyKey) => store.similar(owner, fingerprint, idempotencyKey),
     async *attempts(owner, filter) {
       yield* store.attempts(owner, filter);
     },
+    async *owners() {
+      yield* store.owners();
+    },
     used: async (owner, caps, now) => store.used(owner, caps, now),
+    ...(outbox !== undefined && { outbox: outbox.port }),
+  };
+}
+
+function createOutbox() {
+  const store = createOutboxStore();
+  const listeners = createListeners();
+  return {
+    tell(before: Attempt | undefined, after: Attempt | undefined) {
+      const jobs = jobsOf(before, after, systemRuntime.now());
+      for (const job of jobs) store.add(job);
+      if (jobs.length > 0) listeners.call();
+    },
+    port: outboxOver(async (work) => {
+      const records: OutboxRecord[] = [];
+      const result = work(store, (record) => records.push(record));
+      if (records.some(isJob)) listeners.call();
+      return result;
+    }, listeners.add),
   };
 }

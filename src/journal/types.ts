@@ -37,14 +37,21 @@ export interface SignedSwap {
   readonly output: string;
   /** Decimal string. */
   readonly lastValidBlockHeight: string;
+  /** What it was to take and bring: what is told of it where no node gives what it did. */
+  readonly quoted: SwapAmounts;
   /** Absent until the chain has decided. */
   readonly outcome?: SwapOutcome;
 }
 
-/** What became of a swap. Amounts are decimal strings of base units. */
-export type SwapOutcome =
-  | { readonly state: 'confirmed'; readonly inAmount: string; readonly outAmount: string; readonly feeLamports: string }
-  | { readonly state: 'failed'; readonly code: ErrorCode };
+/** What a swap takes and brings. Decimal strings of base units. */
+export interface SwapAmounts {
+  readonly inAmount: string;
+  readonly outAmount: string;
+  readonly feeLamports: string;
+}
+
+/** What became of a swap. */
+export type SwapOutcome = ({ readonly state: 'confirmed' } & SwapAmounts) | { readonly state: 'failed'; readonly code: ErrorCode };
 
 /** One attempt to pay, from its reservation to the chain's word. JSON-safe; amounts are decimal strings of base units. */
 export interface Attempt {
@@ -126,6 +133,11 @@ export interface Journal {
   similar(owner: Owner, fingerprint: string, idempotencyKey: string | undefined): Promise<Attempt[]>;
   /** An owner's attempts in the order they were made. */
   attempts(owner: Owner, filter?: AttemptFilter): AsyncIterable<Attempt>;
+  /**
+   * Whose attempts are still open (`reserved`, `abandoned` or `signed`), each owner once: what a service that pays for many takes up when it
+   * starts. Without it, each is taken up when somebody asks for its wallet.
+   */
+  owners?(): AsyncIterable<Owner>;
   /**
    * What is spent or reserved of each cap at a time, in the cap's unit. What is only reserved counts however long ago that was: it is yet to be
    * spent.

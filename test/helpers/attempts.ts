@@ -41,6 +41,7 @@ export function fullAttemptOf(over: Partial<Attempt> = {}): Attempt {
     swap: {
       ...{ signature: 'swap signature', transaction: 'AAECAwQ=', lastValidBlockHeight: '9007199254740993' },
       ...{ inputMint: 'in', outputMint: 'out', provider: 'provider', source: 'from', output: 'to' },
+      quoted: { inAmount: '1', outAmount: '2', feeLamports: '3' },
     },
     payment: {
       header: { name: 'PAYMENT-SIGNATURE', value: 'e30='.repeat(500) },

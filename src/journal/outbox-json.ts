@@ -1,0 +1,60 @@
+import { webhookEvents, type Endpoint, type OutboxJob } from './outbox.js';
+
+const NAMES: readonly unknown[] = webhookEvents;
+
+/** Whether parsed JSON is a job, in all that an outbox itself looks at. */
+export function isOutboxJob(value: unknown): value is OutboxJob {
+  if (!isRecord(value)) return false;
+  const { id, event, endpoint, failures, dueAt } = value;
+  return (
+    typeof id === 'string' &&
+    isRecord(event) &&
+    typeof event['id'] === 'string' &&
+    NAMES.includes(event['type']) &&
+    typeof event['timestamp'] === 'string' &&
+    isRecord(event['data']) &&
+    (endpoint === undefined || typeof endpoint === 'string') &&
+    typeof failures === 'number' &&
+    typeof dueAt === 'number'
+  );
+}
+
+/** Whether parsed JSON is an endpoint. */
+export function isEndpoint(value: unknown): value is Endpoint {
+  if (!isRecord(value)) return false;
+  const { id, url, events, wallets, caller, secrets, createdAt, disabledAt } = value;
+  return (
+    [id, url, caller].every((text) => typeof text === 'string') &&
+    Array.isArray(events) &&
+    events.every((name) => NAMES.includes(name)) &&
+    (wallets === undefined || (Array.isArray(wallets) && wallets.every((wallet) => typeof wallet === 'string'))) &&
+    Array.isArray(secrets) &&
+    secrets.every(isSecret) &&
+    typeof createdAt === 'number' &&
+    (disabledAt === undefined || typeof disabledAt === 'number')
+  );
+}
+
+/** A job as its JSON has it: the caller's object is not kept. Throws `TypeError` where it is none. */
+export function copyOfJob(job: OutboxJob): OutboxJob {
+  const copy: unknown = JSON.parse(JSON.stringify(job));
+  if (isOutboxJob(copy)) return copy;
+  throw new TypeError('This is no job that an outbox can keep: a field is missing, or its event has no such name.');
+}
+
+/** An endpoint as its JSON has it: the caller's object is not kept. Throws `TypeError` where it is none. */
+export function copyOfEndpoint(endpoint: Endpoint): Endpoint {
+  const copy: unknown = JSON.parse(JSON.stringify(endpoint));
+  if (isEndpoint(copy)) return copy;
+  throw new TypeError('This is no endpoint that an outbox can keep: a field is missing, or of another kind.');
+}
+
+function isSecret(value: unknown): boolean {
+  if (!isRecord(value)) return false;
+  const { secret, until } = value;
+  return typeof secret === 'string' && (until === undefined || typeof until === 'number');
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}

@@ -1,0 +1,4 @@
+import { memoryJournal } from '../../src/journal/memory.js';
+import { outboxContract, withOutbox } from './outbox-contract.js';
+
+outboxContract('memoryJournal', async () => ({ journal: withOutbox(memoryJournal({ outbox: true })), close: async () => undefined }));
