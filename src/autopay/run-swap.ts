@@ -267,6 +267,11 @@ async function buildOf(core: Core, quote: SwapQuote, built: unknown, signal: Abo
   return extractSwap(core.rpc, isJson(answer) ? answer['transaction'] : undefined, wallet, { signal });
 }
 
+/** What it was to cost. */
+function feeOf({ expected }: Pick<SignedSwap, 'expected'>): bigint {
+  return expected.networkFeeLamports + expected.priorityFeeLamports;
+}
+
 function depsOf(core: Core, signal: AbortSignal | undefined): SwapDeps {
   const { runtime, network, policy } = core.config;
   const signer = patientSigner(core, signal);
