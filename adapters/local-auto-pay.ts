@@ -1,14 +1,15 @@
 import { base64 } from '@scure/base';
+import { maxAmount } from '../src/amount.js';
 import { choose, type Choice } from '../src/autopay/choose.js';
 import { coreOver, type Core } from '../src/autopay/core.js';
+import { findFunding } from '../src/autopay/funding.js';
 import { composePayment } from '../src/autopay/sign-payment.js';
 import { readLanded, swapFailed } from '../src/autopay/swap-outcome.js';
 import type { LocalSettings } from '../src/config.js';
 import { startDeadline } from '../src/deadline.js';
-import { amendError, cleanText, ConfigError, isExactChangeError, TransactionError } from '../src/errors.js';
+import { amendError, ConfigError, isExactChangeError, TransactionError } from '../src/errors.js';
 import { createEvents } from '../src/events.js';
 import { newWallet } from '../src/journal/registry.js';
-import { minAmount, parseAmount } from '../src/amount.js';
 import { associatedTokenAddress } from '../src/solana/accounts.js';
 import { isAddress } from '../src/solana/address.js';
 import { landTransaction } from '../src/solana/confirm.js';
@@ -20,6 +21,7 @@ import type { AutoPayRequest, PaymentResult, Transport } from '../src/transport.
 import { readOffers } from '../src/x402/offers.js';
 import { encodePayment } from '../src/x402/payload.js';
 import type { Offer, PaymentRequired } from '../src/x402/types.js';
+import { narrowed, swapAmountOf } from './auto-pay-request.js';
 import { parsedOffer, termsOf } from './local-parse.js';
 
 interface Deps {
@@ -44,18 +46,18 @@ export async function autoPayStep(
   const terms = termsOf(request.paymentRequired);
   if (signedPayment !== undefined) return present(terms, settings.network, wallet, bytesOf('signedPayment', signedPayment));
   const config = {
-    ...settings,
-    policy: { ...settings.policy, maxAmount: withinBoth(settings.policy.maxAmount, limitsOf(request)) },
+    ...narrowed(settings, request),
     signer: { address: wallet, signMessage: () => Promise.reject(new TypeError('this core only plans')) },
     transport,
     autoSwap,
     apiUrl: undefined,
+    apiKey: undefined,
     journal: undefined,
     retryWindow: 0,
   };
   const core = coreOver(config, createEvents(settings.runtime.now), rpc, transport, newWallet());
   await core.ready();
-  if (signedSwap === undefined) return plan(core, terms, signal);
+  if (signedSwap === undefined) return plan(core, terms, signal, swapAmountOf(request));
   const bytes = bytesOf('signedSwap', signedSwap);
   const submitted = await submit(core, wallet, bytes, signal);
   if (submitted !== undefined) return { state: 'swap_submitted', signature: submitted, offer: firstOffer(terms, settings.network, wallet) };
@@ -67,10 +69,10 @@ export async function autoPayStep(
   }
 }
 
-async function plan(core: Core, terms: PaymentRequired, signal: AbortSignal | undefined): Promise<PaymentResult> {
+async function plan(core: Core, terms: PaymentRequired, signal: AbortSignal | undefined, swapAmount?: bigint): Promise<PaymentResult> {
   let choice: Choice;
   try {
-    choice = await choose(core, terms, { host: hostOf(terms), signal, quote: true });
+    choice = await chooseFunded(core, terms, signal, swapAmount);
   } catch (error) {
     if (!isExactChangeError(error, 'insufficient_funds')) throw error;
     return { state: 'insufficient_funds', offer: firstOffer(terms, core.config.network, core.config.signer.address), funds: error.details };
@@ -88,6 +90,21 @@ async function plan(core: Core, terms: PaymentRequired, signal: AbortSignal | un
   }
   const { mint, amount } = choice.offer;
   return { state: 'insufficient_funds', offer, funds: { mint, required: amount.toString(), available: facts.available.toString() } };
+}
+
+/** The offer, and the swap for it: for what is missing, or for so much as is asked for. */
+async function chooseFunded(
+  core: Core,
+  terms: PaymentRequired,
+  signal: AbortSignal | undefined,
+  swapAmount: bigint | undefined,
+): Promise<Choice> {
+  const choice = await choose(core, terms, { host: hostOf(terms), signal, quote: swapAmount === undefined });
+  if (swapAmount === undefined) return choice;
+  const { available } = choice.facts;
+  const { amount } = choice.offer;
+  const needed = maxAmount(available + swapAmount, amount);
+  return { ...choice, funding: await findFunding(core, choice.offer, choice.facts, needed, { signal }) };
 }
 
 function hostOf({ url }: PaymentRequired): string {
@@ -172,22 +189,6 @@ function firstOffer(terms: PaymentRequired, network: string, wallet: string): Pa
   const readings = readOffers(terms, network, wallet);
   const reading = readings.find(({ ok }) => ok) ?? readings[0];
   return reading === undefined ? { index: 0, x402Version: terms.x402Version, payable: false } : parsedOffer(reading, terms);
-}
-
-function limitsOf({ limits = {} }: AutoPayRequest): [string, bigint][] {
-  return Object.entries(limits).map(([mint, text]) => {
-    const amount = parseAmount(text);
-    if (!isAddress(mint) || amount === undefined)
-      throw refuse(`limits.${cleanText(mint).slice(0, 50)}`, 'must be base units as a decimal string, by the address of a mint.');
-    return [mint, amount];
-  });
-}
-
-/** What a request asks for narrows the service's own caps, and never widens them. */
-function withinBoth(own: ReadonlyMap<string, bigint>, asked: readonly (readonly [string, bigint])[]): ReadonlyMap<string, bigint> {
-  const caps = new Map(own);
-  for (const [mint, limit] of asked) caps.set(mint, minAmount(limit, own.get(mint) ?? limit));
-  return caps;
 }
 
 function bytesOf(option: string, text: string): Uint8Array {

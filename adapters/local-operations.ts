@@ -29,13 +29,16 @@ const NOBODY = '1nc1nerator11111111111111111111111111111111';
 
 const BLOCKHASH_MAX_AGE_MS = 2_000;
 
+/** @internal It has the instruction of a swap at hand, and is not distant. */
+export type LocalTransport = Required<Omit<Transport, 'distant'>>;
+
 /** @internal The operations of the local transport, loaded with web3.js and the rest when first needed. */
-export function createOperations(settings: LocalSettings, given: Rpc | undefined, taker: Address = NOBODY): Required<Transport> {
+export function createOperations(settings: LocalSettings, given: Rpc | undefined, taker: Address = NOBODY): LocalTransport {
   const { network, policy, runtime } = settings;
   const rpc = given ?? connectTo(settings);
   const provider = jupiter(settings, taker);
   const blockhashes = createBlockhashSource(rpc, runtime, BLOCKHASH_MAX_AGE_MS);
-  const operations: Required<Transport> = {
+  const operations: LocalTransport = {
     quote: (request, options) => quote(provider, parseSwapRequest(request, settings), options?.signal),
     async buildSwap({ wallet, quote: asked }, options) {
       checkOrder(wallet, asked);

@@ -3,6 +3,7 @@ import { parseLocalOptions, type LocalOptions, type LocalSettings } from '../src
 import type { Rpc } from '../src/solana/rpc.js';
 import type { Address } from '../src/solana/types.js';
 import type { Transport } from '../src/transport.js';
+import type { LocalTransport } from './local-operations.js';
 
 /**
  * A transport in this process: Jupiter for swaps, an RPC node for balances. What `createClient` uses unless it is given another;
@@ -23,7 +24,7 @@ export const localOver: Composition['local'] = (config, rpc) => lazily(config, r
 
 /** Loads what does the work, web3.js among it, when it is first needed. */
 function lazily(settings: LocalSettings, rpc?: Rpc, wallet?: Address): Transport {
-  let loading: Promise<Required<Transport>> | undefined;
+  let loading: Promise<LocalTransport> | undefined;
   const load = () => (loading ??= import('./local-operations.js').then(({ createOperations }) => createOperations(settings, rpc, wallet)));
   return {
     quote: async (request, options) => (await load()).quote(request, options),

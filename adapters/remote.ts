@@ -49,14 +49,17 @@ export function remote(baseUrl: string, options: RemoteOptions = {}): Transport 
 }
 
 /** @internal The service that a client's options name. */
-export const remoteOver: Composition['remote'] = (baseUrl, { fetch, timeouts, runtime }) =>
-  lazily({ baseUrl, fetch, headers: {}, timeoutMs: timeouts.service, maxBodyBytes: MAX_BODY_BYTES, runtime });
+export const remoteOver: Composition['remote'] = (baseUrl, { apiKey, fetch, timeouts, runtime }) => {
+  const headers: Readonly<Record<string, string>> = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
+  return lazily({ baseUrl, fetch, headers, timeoutMs: timeouts.service, maxBodyBytes: MAX_BODY_BYTES, runtime });
+};
 
 /** Loads what does the work when it is first needed. There is no `swapInstruction`: the client takes it out of the transaction. */
 function lazily(settings: RemoteSettings): Transport {
   let loading: Promise<Transport> | undefined;
   const load = () => (loading ??= import('./remote-operations.js').then(({ createRemote }) => createRemote(settings)));
   return {
+    distant: true,
     quote: async (request, options) => (await load()).quote(request, options),
     buildSwap: async (request, options) => (await load()).buildSwap(request, options),
     balance: async (request, options) => (await load()).balance(request, options),

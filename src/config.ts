@@ -42,6 +42,8 @@ export interface ClientOptions {
    * in this process, against prices of `jupiterUrl` and over `rpcUrl`. Default: Jupiter and the RPC node, in this process.
    */
   readonly apiUrl?: string | undefined;
+  /** The service's key, where it asks for one: sent to `apiUrl` alone, as `Authorization: Bearer`. */
+  readonly apiKey?: string | undefined;
   /** Instead of `apiUrl`: where quotes and swaps come from. */
   readonly transport?: Transport | undefined;
   /** RPC nodes: the first is primary, the others fail over. Default: the network's public node. */
@@ -91,6 +93,7 @@ export interface LocalSettings {
 export interface Config extends LocalSettings {
   readonly signer: Signer;
   readonly apiUrl: string | undefined;
+  readonly apiKey: string | undefined;
   readonly transport: Transport | undefined;
   readonly autoSwap: boolean;
   readonly journal: Journal | undefined;
@@ -118,6 +121,7 @@ const CLIENT_NAMES: readonly (keyof ClientOptions)[] = [
   'walletSecretKey',
   'signer',
   'apiUrl',
+  'apiKey',
   'transport',
   'autoSwap',
   'journal',
@@ -141,6 +145,7 @@ export function parseOptions(options: ClientOptions, runtime: Runtime = systemRu
     ...parseSettings(options, runtime),
     signer: parseSigner(options),
     apiUrl: parseApiUrl(options),
+    apiKey: parseServiceKey(options),
     transport: parsePort('transport', options.transport, TRANSPORT_METHODS),
     autoSwap: parseBoolean('autoSwap', options.autoSwap ?? false),
     journal: parsePort('journal', options.journal, JOURNAL_METHODS),
@@ -170,7 +175,7 @@ function parseSettings(options: LocalOptions, runtime: Runtime): LocalSettings {
     wsUrl: options.wsUrl === undefined ? undefined : parseUrl('wsUrl', options.wsUrl, ['ws:', 'wss:']),
     connection: parsePort('connection', options.connection, CONNECTION_METHODS),
     jupiterUrl: parseJupiterUrl(options.jupiterUrl ?? 'https://api.jup.ag'),
-    jupiterApiKey: parseApiKey(options.jupiterApiKey),
+    jupiterApiKey: parseApiKey('jupiterApiKey', options.jupiterApiKey),
     network,
     swapFrom: parseSwapFrom(options.swapFrom, network),
     policy: parsePolicy(options.policy ?? {}, network),
@@ -280,12 +285,18 @@ function parseJupiterUrl(text: unknown): string {
   return url.href.replace(/\/+$/, '');
 }
 
-function parseApiKey(key: unknown): string | undefined {
-  if (key !== undefined && typeof key !== 'string') throw refuse('jupiterApiKey', 'must be a string.');
+function parseServiceKey({ apiUrl, apiKey }: ClientOptions): string | undefined {
+  const key = parseApiKey('apiKey', apiKey);
+  if (key !== undefined && apiUrl === undefined) throw refuse('apiKey', 'is for the service at apiUrl. Give its address too.');
+  return key;
+}
+
+function parseApiKey(option: string, key: unknown): string | undefined {
+  if (key !== undefined && typeof key !== 'string') throw refuse(option, 'must be a string.');
   // An empty key header is answered with 401, no header at all is served.
   const trimmed = key?.trim();
   // A header with anything else is refused at each call, in words that repeat it.
-  if (trimmed !== undefined && !/^[\x21-\x7e]*$/.test(trimmed)) throw refuse('jupiterApiKey', 'must be visible ASCII, without spaces.');
+  if (trimmed !== undefined && !/^[\x21-\x7e]*$/.test(trimmed)) throw refuse(option, 'must be visible ASCII, without spaces.');
   return trimmed === '' ? undefined : trimmed;
 }
 
@@ -338,7 +349,8 @@ export function parseSwapRequest(request: SwapRequest, { network, policy }: Pick
   return { inputMint, outputMint, amount: amount.toString(), swapMode, slippageBps, ...(maxAccounts === undefined ? {} : { maxAccounts }) };
 }
 
-function parseSwapFrom(mints: unknown, network: string): readonly string[] | undefined {
+/** Mints to swap from, in order. Throws `ConfigError` (`invalid_option`). */
+export function parseSwapFrom(mints: unknown, network: string): readonly string[] | undefined {
   if (mints === undefined) return undefined;
   if (!Array.isArray(mints)) throw refuse('swapFrom', 'must be a list of mint addresses or pinned symbols.');
   return mints.map((mint) => parseMint('swapFrom', mint, network));

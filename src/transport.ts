@@ -50,6 +50,15 @@ export interface AutoPayRequest {
   readonly autoSwap?: boolean;
   /** Base units that the payment may cost, by mint. */
   readonly limits?: Readonly<Record<Address, string>>;
+  /** Mints or pinned symbols that a swap may be made from, in order; default: any held token. Of those that the service swaps from, where it says. */
+  readonly swapFrom?: readonly string[];
+  /** Basis points that a swap may slip; default, and at most: those of the service's policy. */
+  readonly slippageBps?: number;
+  /**
+   * Base units of the offer's token that a swap has to bring, also where the wallet holds enough: somebody may have been promised it. Never less
+   * than what is missing. Default: that, or `policy.minSwap` of the service. Ignored without `autoSwap`, and once a step is signed.
+   */
+  readonly swapAmount?: string;
   /** Base64 of the swap of the step before, signed: it is sent and confirmed. */
   readonly signedSwap?: string;
   /** Base64 of the payment of the step before, signed: its header comes back. */
@@ -81,6 +90,8 @@ export interface TransportOptions {
  * the client parses, judges, signs, sends and confirms by itself.
  */
 export interface Transport {
+  /** Each call is a round trip to a service: a client that has to swap asks for one plan (`autoPay`) before it asks for a quote and a build. */
+  readonly distant?: true;
   quote(request: SwapRequest, options?: TransportOptions): Promise<SwapQuote>;
   buildSwap(request: { readonly wallet: Address; readonly quote: SwapQuote }, options?: TransportOptions): Promise<SwapTransaction>;
   /**

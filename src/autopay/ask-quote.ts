@@ -16,13 +16,20 @@ const SLACK_MICRO_USD = 1_000n;
 /**
  * A quote for a payment. Caps count what the payment is worth, so the swap for it may cost that and `policy.maxSwapLossBps`: what a token
  * costs to buy says nothing, for its market may be the seller's own.
+ *
+ * @param given - The transport's answer, where it has given one already.
  */
-export async function askForPayment(core: Core, request: ResolvedRequest, signal: AbortSignal | undefined): Promise<SwapQuote> {
+export async function askForPayment(
+  core: Core,
+  request: ResolvedRequest,
+  signal: AbortSignal | undefined,
+  given?: Readonly<Record<string, unknown>>,
+): Promise<SwapQuote> {
   const { inputMint, outputMint } = request;
   // Asked for along with the quote, so that they cost no time.
   const worths = Promise.all([inputMint, outputMint].map((mint) => worthFor(core, inputMint, mint, signal)));
   worths.catch(() => undefined);
-  const quote = await askQuote(core, request, signal);
+  const quote = await askQuote(core, request, signal, given);
   const [input, output] = await worths;
   if (input !== undefined && output !== undefined) checkLoss(quote, input, output, core.config.policy.maxSwapLossBps);
   else if (!core.config.policy.maxInAmount.has(inputMint)) throw unknown(input === undefined ? inputMint : outputMint);
@@ -64,9 +71,14 @@ export function checkAvailable({ inputMint, maxInAmount }: SwapQuote, available:
 }
 
 /** Asks the transport, and believes nothing: the quote must answer the request and keep within the policy. */
-async function askQuote(core: Core, request: ResolvedRequest, signal: AbortSignal | undefined): Promise<SwapQuote> {
+async function askQuote(
+  core: Core,
+  request: ResolvedRequest,
+  signal: AbortSignal | undefined,
+  given?: Readonly<Record<string, unknown>>,
+): Promise<SwapQuote> {
   // A copy: what is checked must be what is swapped.
-  const quote = { ...(await core.transport.quote(request, { signal })) };
+  const quote = { ...(given ?? (await core.transport.quote(request, { signal }))) } as SwapQuote; // Typed as one or not, it is checked next.
   checkAnswer(core, quote, request);
   // A quote from a clock that is ahead would never be too old.
   return { ...quote, quotedAt: Math.min(quote.quotedAt, core.config.runtime.now()) };

@@ -107,7 +107,7 @@ export async function choose(core: Core, terms: PaymentRequired, options: Choose
   else {
     const funded: Funded[] = [];
     for (const one of short.slice(0, MAX_COMPARED)) {
-      const funding = await findFunding(core, one.offer.mint, one.facts, one.offer.amount, options.signal).catch(asRefusal);
+      const funding = await findFunding(core, one.offer, one.facts, one.offer.amount, { signal: options.signal }).catch(asRefusal);
       if (isExactChangeError(funding)) refused.set(one.offer.index, funding);
       else funded.push({ one, funding });
     }

@@ -6,11 +6,12 @@ import type { Address } from '../solana/types.js';
 import { orderCandidates, type Candidate, type Holdings } from '../swap/candidates.js';
 import type { SwapQuote } from '../swap/types.js';
 import type { Offer } from '../x402/types.js';
+import { askPlan } from './ask-plan.js';
 import type { Core } from './core.js';
 import { readHoldings } from './holdings.js';
 import { askForPayment, checkAvailable } from './ask-quote.js';
 import type { Facts } from './survey.js';
-import { worthOf } from './value.js';
+import { worthOf, type Worth } from './value.js';
 
 /** How to get what is missing: a swap by quote, or SOL wrapped as it is. */
 export type Funding = { readonly inputMint: Address; readonly maxInAmount: bigint } & (
@@ -18,6 +19,8 @@ export type Funding = { readonly inputMint: Address; readonly maxInAmount: bigin
       readonly quote: SwapQuote;
       /** What may be spent of the input, however often it is quoted anew. */
       readonly available: bigint;
+      /** What the service built for the quote, where it was asked for both at once. */
+      readonly built?: unknown;
     }
   | { readonly wrap: bigint }
 );
@@ -32,21 +35,29 @@ const MAX_VALUED = 5;
 // Fees, and the rent of the accounts that a swap may have to create; what it really takes is checked against the wallet before signing.
 const KEEP_LAMPORTS = 8_000_000n;
 
+/** How to look for a swap. */
+export interface FundingOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Tokens that are not swapped from: a swap out of them came to nothing, {@link concernsCandidate}. */
+  readonly except?: ReadonlySet<Address>;
+  /** It will be made, most likely: a service is asked for its transaction along with the quote. */
+  readonly toSwap?: boolean;
+}
+
 /**
  * Finds a token to swap from and a quote that brings at least what is missing: a little more where that is affordable, so that
  * small calls do not each cost a swap. Throws `insufficient_funds`, or the last candidate's reason.
  *
  * @param needed - Base units that have to be there in the end, for this payment and those that wait with it.
- * @param except - Tokens that are not swapped from: a swap out of them came to nothing, {@link concernsCandidate}.
  */
 export async function findFunding(
   core: Core,
-  mint: Address,
+  offer: Offer,
   facts: Facts,
   needed: bigint,
-  signal: AbortSignal | undefined,
-  except: ReadonlySet<Address> = new Set(),
+  { signal, except = new Set(), toSwap = false }: FundingOptions,
 ): Promise<Funding> {
+  const { mint } = offer;
   const missing = needed - facts.available;
   const holdings = await readHoldings(core, [], signal);
   if (mint === WSOL_MINT && core.config.swapFrom?.includes(WSOL_MINT) !== false && !except.has(WSOL_MINT)) {
@@ -70,13 +81,14 @@ export async function findFunding(
   const inOrder = candidatesByValue(core, candidates, signal);
   const unsellable = new Set<Address>();
   for (const amount of wanted) {
+    const foreseen = toSwap ? await foresee(core, offer, await inOrder.first(), amount, signal) : undefined;
+    if (foreseen !== undefined) return foreseen;
     let compared = 0;
-    for await (const candidate of inOrder()) {
+    for await (const candidate of inOrder.all()) {
       if (unsellable.has(candidate.mint)) continue;
       if (compared >= MAX_CANDIDATES || unsellable.size >= MAX_UNSELLABLE) break;
       const quote = await quoteFrom(core, candidate, mint, amount, signal).catch(asReason);
-      if (!isExactChangeError(quote))
-        return { inputMint: candidate.mint, maxInAmount: BigInt(quote.maxInAmount), quote, available: candidate.available };
+      if (!isExactChangeError(quote)) return fundedBy(candidate, quote);
       reasons.push(quote);
       // What nobody buys must not stand in the way of what somebody does: wallets are sent worthless tokens by the trillion.
       if (quote.code === 'no_route' || quote.code === 'price_unknown') unsellable.add(candidate.mint);
@@ -89,19 +101,76 @@ export async function findFunding(
 }
 
 /**
+ * The swap of the first candidate that holds enough, as a distant service plans it in one call. It is judged as the quote of that candidate would
+ * be; undefined where it would not pass for it, and each part has to be asked for.
+ */
+async function foresee(
+  core: Core,
+  offer: Offer,
+  candidates: readonly Candidate[],
+  amount: bigint,
+  signal: AbortSignal | undefined,
+): Promise<Funding | undefined> {
+  if (core.transport.distant !== true) return undefined;
+  const candidate = await firstThatPays(core, candidates, offer.mint, amount, signal);
+  if (candidate === undefined) return undefined;
+  const planned = await askPlan(core, offer, { inputMint: candidate.mint, amount }, signal);
+  if (planned === undefined) return undefined;
+  const quote = await quoteFrom(core, candidate, offer.mint, amount, signal, planned.quote).catch(asReason);
+  return isExactChangeError(quote) ? undefined : { ...fundedBy(candidate, quote), built: planned.transaction };
+}
+
+/** By the client's own prices, so that nobody is asked for a quote of what cannot be enough. What has no price may be. */
+async function firstThatPays(
+  core: Core,
+  candidates: readonly Candidate[],
+  mint: Address,
+  amount: bigint,
+  signal: AbortSignal | undefined,
+): Promise<Candidate | undefined> {
+  const wanted = (await priceOf(core, mint, signal))?.least(amount) ?? 0n;
+  for (const candidate of candidates) {
+    const worth = await priceOf(core, candidate.mint, signal);
+    if (worth === undefined || worth.most(candidate.available) >= wanted) return candidate;
+  }
+  return undefined;
+}
+
+/** Whatever keeps it from being known is met again by the check that needs it. */
+function priceOf(core: Core, mint: Address, signal: AbortSignal | undefined): Promise<Worth | undefined> {
+  return worthOf(core, mint, signal).catch((error: unknown) => {
+    if (isExactChangeError(error)) return undefined;
+    throw error;
+  });
+}
+
+function fundedBy({ mint, available }: Candidate, quote: SwapQuote): Funding & { readonly quote: SwapQuote } {
+  return { inputMint: mint, maxInAmount: BigInt(quote.maxInAmount), quote, available };
+}
+
+interface Queue {
+  /** Those that are tried first, with no more asked for than their order needs. */
+  first(): Promise<readonly Candidate[]>;
+  all(): AsyncIterable<Candidate>;
+}
+
+/**
  * Gives out candidates in their order: the caller's own, or stablecoins, SOL, then others by value. Others are priced only when they are
  * reached, and only where there are several: a price costs a quote.
  */
-function candidatesByValue(core: Core, candidates: readonly Candidate[], signal: AbortSignal | undefined): () => AsyncIterable<Candidate> {
+function candidatesByValue(core: Core, candidates: readonly Candidate[], signal: AbortSignal | undefined): Queue {
   const { network, swapFrom } = core.config;
   const isPinned = ({ mint }: Candidate) => pinnedMint(network, mint) !== undefined;
   const first = swapFrom === undefined ? candidates.filter(isPinned) : candidates;
   const others = candidates.filter((candidate) => !first.includes(candidate));
   let sorted: readonly Candidate[] | undefined;
-  return async function* () {
-    yield* first;
-    sorted ??= others.length > 1 ? await byValue(core, others, signal) : others;
-    yield* sorted;
+  const rest = async () => (sorted ??= others.length > 1 ? await byValue(core, others, signal) : others);
+  return {
+    first: async () => (first.length > 0 ? first : rest()),
+    async *all() {
+      yield* first;
+      yield* await rest();
+    },
   };
 }
 
@@ -140,10 +209,11 @@ async function quoteFrom(
   mint: Address,
   wanted: bigint,
   signal: AbortSignal | undefined,
+  given?: Readonly<Record<string, unknown>>,
 ): Promise<SwapQuote> {
   const slippageBps = core.config.policy.maxSlippageBps;
   const request = { inputMint: candidate.mint, outputMint: mint, amount: wanted.toString(), swapMode: 'ExactOut' as const, slippageBps };
-  const quote = await askForPayment(core, request, signal);
+  const quote = await askForPayment(core, request, signal, given);
   checkAvailable(quote, candidate.available);
   return quote;
 }

@@ -22,6 +22,7 @@ export function guardTransport(transport: Transport, timeoutMs: number): Transpo
         },
       );
   return {
+    ...(transport.distant === undefined ? {} : { distant: transport.distant }),
     quote: within('quote', (request, options) => transport.quote(request, options)),
     buildSwap: within('buildSwap', (request, options) => transport.buildSwap(request, options)),
     balance: within('balance', (request, options) => transport.balance(request, options)),

@@ -143,7 +143,7 @@ async function findEnough(
   signal: AbortSignal | undefined,
   except: ReadonlySet<Address>,
 ): Promise<Funding> {
-  const find = (amount: bigint) => findFunding(core, offer.mint, facts, amount, signal, except);
+  const find = (amount: bigint) => findFunding(core, offer, facts, amount, { signal, except, toSwap: true });
   return needed <= offer.amount ? find(offer.amount) : find(needed).catch(() => find(offer.amount));
 }
 
@@ -162,7 +162,7 @@ async function swapInto(
   const task = { emit, signal, onSigned: onSwapSigned, onConfirmed };
   const approved = await approve(funding);
   if ('wrap' in funding) return runWrap(core, funding.wrap, task);
-  const { quote, available } = funding;
+  const { quote, built, available } = funding;
   const request = {
     inputMint: quote.inputMint,
     outputMint: quote.outputMint,
@@ -172,11 +172,13 @@ async function swapInto(
     slippageBps: quote.slippageBps,
   };
   const keepWrapped = offer.mint === WSOL_MINT;
-  if (!approved) return runSwap(core, { ...task, request, quote, available, keepWrapped });
+  if (!approved) return runSwap(core, { ...task, request, quote, built, available, keepWrapped });
   // Quoted anew, it may take no more than what was shown.
-  return runSwap(core, { ...task, request, quote, approved, available: funding.maxInAmount, keepWrapped }).catch((error: unknown) => {
-    throw isExactChangeError(error, 'insufficient_funds') ? noLongerApproved(error) : error;
-  });
+  return runSwap(core, { ...task, request, quote, built, approved, available: funding.maxInAmount, keepWrapped }).catch(
+    (error: unknown) => {
+      throw isExactChangeError(error, 'insufficient_funds') ? noLongerApproved(error) : error;
+    },
+  );
 }
 
 /** Takes the tokens if they are there. No swap runs on the account meanwhile: its guard must find what it counted on. */

@@ -38,7 +38,7 @@ export const operations = {
   }),
   parsePayment: operation({ method: 'POST', path: '/api/x402/parse-payment', request: paymentParts, response: parsedPayment }),
   autoPay: operation({ method: 'POST', path: '/api/x402/auto-pay', request: autoPayRequest, response: paymentResult }),
-} satisfies { readonly [O in Exclude<keyof Transport, 'swapInstruction'>]: Operation };
+} satisfies { readonly [O in Exclude<keyof Transport, 'swapInstruction' | 'distant'>]: Operation };
 
 export type OperationId = keyof typeof operations;
 

@@ -2,13 +2,14 @@ import * as v from 'valibot';
 import { errorCodes } from '../errors.js';
 import type { OfferRefusal } from '../errors.js';
 import type { ParsedOffer, ParsedPayment, PaymentResult } from '../transport.js';
-import { address, amount, base64, count, digits, flag, name, text, transaction, upTo, webAddress, within } from './fields.js';
+import { address, amount, base64, count, digits, flag, mint, name, text, transaction, upTo, webAddress, within } from './fields.js';
 import { swapTransaction } from './swap.js';
 
 // The body of a request is bounded as a whole; these keep one part from being all of it.
 const MAX_HEADER = 49_152;
 const MAX_HEADERS = 100;
 const MAX_LIMITS = 32;
+const MAX_SWAP_FROM = 32;
 
 const MANY_HEADERS = `must have at most ${MAX_HEADERS} entries.`;
 const headers = v.pipe(
@@ -37,12 +38,20 @@ const limits = v.pipe(
   v.maxEntries(MAX_LIMITS, `must have at most ${MAX_LIMITS} entries.`),
 );
 
+const swapFrom = v.pipe(
+  v.array(mint, 'must be a list of mint addresses or pinned symbols.'),
+  v.maxLength(MAX_SWAP_FROM, `must have at most ${MAX_SWAP_FROM} entries.`),
+);
+
 export const autoPayRequest = v.strictObject(
   {
     paymentRequired: paymentParts,
     wallet: address,
     autoSwap: v.exactOptional(flag),
     limits: v.exactOptional(limits),
+    swapFrom: v.exactOptional(swapFrom),
+    slippageBps: v.exactOptional(within(0, 10_000)),
+    swapAmount: v.exactOptional(amount),
     signedSwap: v.exactOptional(transaction),
     signedPayment: v.exactOptional(transaction),
   },

@@ -8,10 +8,28 @@ import { SOLANA_MAINNET, TOKEN_PROGRAM, WSOL_MINT } from '../../../src/network.j
 import { associatedTokenAddress } from '../../../src/solana/accounts.js';
 import { addressBytes } from '../../../src/solana/address.js';
 import { mostIn } from '../../../src/swap/threshold.js';
+import type { Offer } from '../../../src/x402/types.js';
 
 const WALLET = '9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM';
 const JUNK = 'DezXAZ8z7PnrnRJjz3wXBoRgixCa6xjnB7YaB1pPB263';
 const FACTS = { tokenProgram: TOKEN_PROGRAM, decimals: 6, source: WALLET, destination: WALLET, available: 0n };
+
+/** An offer of 10 base units. */
+function paidIn(mint: string): Offer {
+  const [payTo, feePayer] = [WALLET, WALLET];
+  return {
+    index: 0,
+    x402Version: 2,
+    scheme: 'exact',
+    network: SOLANA_MAINNET,
+    amount: 10n,
+    mint,
+    payTo,
+    feePayer,
+    maxTimeoutSeconds: 60,
+    raw: {},
+  };
+}
 
 /** A wallet that holds one SOL, at a market where everything is worth the same; `sells` says what so much of a token brings. */
 function coreWith(sells: (amount: bigint) => bigint, asked: ResolvedRequest[]): Core {
@@ -63,7 +81,7 @@ function holding(mint: string, amount: bigint) {
 describe('funding', () => {
   it('buys a little more than is missing, for the payments to come', async () => {
     const asked: ResolvedRequest[] = [];
-    const funding = await findFunding(coreWith(par, asked), JUNK, FACTS, 10n, undefined);
+    const funding = await findFunding(coreWith(par, asked), paidIn(JUNK), FACTS, 10n, {});
     expect(funding).toMatchObject({ inputMint: WSOL_MINT, available: 992_000_000n });
     expect(asked.map(({ amount }) => amount)).toEqual(['50000']);
   });
@@ -71,7 +89,7 @@ describe('funding', () => {
   it('takes no quote for younger than it is', async () => {
     const core = coreWith(par, []);
     const quote: Core['transport']['quote'] = async (...asked) => ({ ...(await core.prices.quote(...asked)), quotedAt: 10 ** 15 });
-    const funding = await findFunding({ ...core, transport: { ...core.transport, quote } }, JUNK, FACTS, 10n, undefined);
+    const funding = await findFunding({ ...core, transport: { ...core.transport, quote } }, paidIn(JUNK), FACTS, 10n, {});
     expect(funding).toMatchObject({ quote: { quotedAt: 0 } });
   });
 
@@ -79,14 +97,14 @@ describe('funding', () => {
     const asked: ResolvedRequest[] = [];
     const none = (amount: bigint) => (amount > 10n ** 18n ? 1n : 0n);
     const worthless = coreWith(none, asked);
-    await findFunding(worthless, JUNK, { ...FACTS, decimals: 255 }, 10n, undefined).catch(() => undefined);
+    await findFunding(worthless, paidIn(JUNK), { ...FACTS, decimals: 255 }, 10n, {}).catch(() => undefined);
     expect(new Set(asked.map(({ amount }) => amount))).toEqual(new Set(['10']));
   });
 
   it.each([WSOL_MINT, JUNK])('of %s does not swap from, or wrap, a token that came to nothing', async (mint) => {
     const asked: ResolvedRequest[] = [];
     const core = coreWith(par, asked);
-    await expect(findFunding(core, mint, FACTS, 10n, undefined, new Set([WSOL_MINT]))).rejects.toMatchObject({
+    await expect(findFunding(core, paidIn(mint), FACTS, 10n, { except: new Set([WSOL_MINT]) })).rejects.toMatchObject({
       code: 'insufficient_funds',
     });
     expect(asked).toEqual([]);
@@ -135,7 +153,7 @@ describe('tokens without a pinned price', () => {
       tokenAccounts: () => Promise.resolve({ slot: 1, accounts: [holding(CHEAP, 50_000_000_000n), holding(DEAR, 20_000_000n)] }),
     };
     const rich = { ...core, rpc, transport: { quote }, prices: { quote } } as unknown as Core;
-    const funding = await findFunding(rich, USDC, FACTS, 10_000n, undefined);
+    const funding = await findFunding(rich, paidIn(USDC), FACTS, 10_000n, {});
     expect(funding.inputMint).toBe(DEAR);
     expect(asked.map(({ inputMint }) => inputMint)).toEqual([DEAR]);
   });
