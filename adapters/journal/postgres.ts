@@ -10,6 +10,9 @@ import { createDatabase, guarded } from './postgres/database.js';
 import { createGate } from './postgres/gate.js';
 import { digest, lockKey, ownerParts } from './postgres/keys.js';
 import { sharedLocks, type SharedLocks } from './postgres/locks.js';
+import { outboxIn } from './postgres/outbox.js';
+import { prepareEndpoints } from './postgres/outbox-endpoints.js';
+import { jobSchema, jobsIn, prepareJobs } from './postgres/outbox-queue.js';
 import { openPool } from './postgres/own-pool.js';
 import { ignored, type OpenPool, type PostgresClient, type PostgresPool } from './postgres/pool.js';
 import { prepareTables, tablesIn } from './postgres/schema.js';
@@ -23,6 +26,11 @@ export type PostgresJournalOptions = PostgresPlace & {
   readonly schema?: string;
   /** The most that a call waits for the database, in milliseconds. Default 10000. */
   readonly timeoutMs?: number;
+  /**
+   * Whether events are kept for webhooks, written in one transaction with what they tell of. Needs the package `pg-boss`, which keeps them in a schema
+   * of its own, named after this one. Every process that writes to the journal should have it: what one writes without is not told. Default false.
+   */
+  readonly outbox?: boolean;
 };
 
 /** A database by its address, or a pool of the package `pg` that the caller keeps, with room for at least two connections. */
@@ -45,7 +53,7 @@ export interface PostgresJournal extends Journal {
  * Nothing is done, and no connection opened, before the first call; the package `pg` is loaded then.
  *
  * Calls reject with `TransportError` (`journal_unavailable`) where the database fails or is silent for longer than `timeoutMs`, and with
- * `ConfigError` (`missing_dependency`) where `pg` is not installed.
+ * `ConfigError` (`missing_dependency`) where `pg` is not installed, or `pg-boss` where an outbox is asked for.
  *
  * @throws `ConfigError` (`invalid_option`).
  *
@@ -57,18 +65,26 @@ export interface PostgresJournal extends Journal {
  * await journal.close();
  */
 export function postgresJournal(options: PostgresJournalOptions): PostgresJournal {
-  const { schema = 'exact_change', timeoutMs = 10_000 } = options;
+  const { schema = 'exact_change', timeoutMs = 10_000, outbox: keepsEvents = false } = options;
   const tables = tablesIn(schema);
   if (!Number.isInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > MOST_MS) {
     throw refuse('timeoutMs', `must be whole milliseconds from 1 to ${MOST_MS}.`);
   }
+  if (typeof keepsEvents !== 'boolean') throw refuse('outbox', 'must be true or false.');
   const direct = createDatabase(opener(options, timeoutMs), timeoutMs);
   const calls = createGate();
   const database = guarded(
     direct,
     calls,
-    preparing(() => prepareTables(direct, tables)),
+    preparing(async () => {
+      await prepareTables(direct, tables);
+      if (!keepsEvents) return;
+      await prepareEndpoints(direct, tables);
+      // Before anything is written: who cannot tell of a payment must not make it.
+      await prepareJobs(direct, jobSchema(schema));
+    }),
   );
+  const events = keepsEvents ? outboxIn(database, tables, jobsIn(jobSchema(schema))) : undefined;
   const channel = `exact_change_${digest(schema).slice(0, 16)}`;
   const session = createSession(database, {
     channel,
@@ -88,7 +104,8 @@ export function postgresJournal(options: PostgresJournalOptions): PostgresJourna
   let closing: Promise<void> | undefined;
 
   return {
-    ...attemptsIn(database, tables),
+    ...attemptsIn(database, tables, events?.adding),
+    ...(events !== undefined && { outbox: events.outbox }),
     coordination: (owner) => ({
       ledger: ledgerOver(booksIn(database, tables, owner)),
       locks: {

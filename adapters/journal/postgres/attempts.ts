@@ -1,14 +1,17 @@
 import { copyOf } from '../../../src/journal/attempt-json.js';
 import { isFoundByRequest } from '../../../src/journal/attempt-store.js';
+import { jobsOf } from '../../../src/journal/notices.js';
 import { attemptStates, mayFollow, type AttemptState } from '../../../src/journal/states.js';
 import type { Attempt, Journal } from '../../../src/journal/types.js';
 import { takenOf } from '../../../src/policy/caps.js';
 import { plainHost, portless } from '../../../src/policy/hosts.js';
+import { systemRuntime } from '../../../src/runtime.js';
 import { batched } from './batch.js';
 import { capRows, capValues } from './caps.js';
 import type { Database, Row } from './database.js';
 import { pastDeadlock } from './deadlock.js';
 import { digest, lockKey, ownerParts } from './keys.js';
+import type { Adding } from './outbox.js';
 import { ATTEMPT_COLUMNS } from './reserve.js';
 import type { Tables } from './schema.js';
 
@@ -19,14 +22,16 @@ const states = Object.keys(attemptStates) as AttemptState[];
 const releasable = states.filter((state) => attemptStates[state].release);
 const decided = states.filter((state) => attemptStates[state].decided);
 
-/** The attempts of a journal in the database's tables, which exist. */
-export function attemptsIn(database: Database, tables: Tables): Omit<Journal, 'coordination'> {
+/** The attempts of a journal in the database's tables, which exist. What is to be told of them goes where `adding` has it. */
+export function attemptsIn(database: Database, tables: Tables, adding: Adding | undefined): Omit<Journal, 'coordination' | 'outbox'> {
   const { attempts, schema } = tables;
   const reserve = batched(database, tables);
   const put = `
     update ${attempts} set (${ATTEMPT_COLUMNS}) = ($5, $6, $7::float8, $8, $9, $10, $11, $12::numeric, $13::numeric, $14, $15, $16)
     where id = $3 and wallet = $1 and network = $2 and state = any ($4::text[])
     returning id`;
+  const release = `delete from ${attempts} where id = $1 and state = any ($2::text[])`;
+  const writes = adding === undefined ? plain(database, put, release) : told(adding, tables, put, release);
 
   return {
     async reserve(given, caps) {
@@ -52,7 +57,7 @@ export function attemptsIn(database: Database, tables: Tables): Omit<Journal, 'c
       const attempt = copyOf(given);
       const from = states.filter((state) => mayFollow(state, attempt.state));
       const values = [...ownerParts(attempt), attempt.id, from, ...columnsOf(attempt)];
-      const written = await pastDeadlock(() => database.query('put', put, values));
+      const written = await pastDeadlock(() => writes.put(attempt, values));
       if (written.length > 0) return;
       // Asked afterwards: within one statement an attempt that is being released would still seem to be there.
       const [standing] = await database.query('put', `select state from ${attempts} where id = $1`, [attempt.id]);
@@ -62,7 +67,7 @@ export function attemptsIn(database: Database, tables: Tables): Omit<Journal, 'c
     },
 
     async release(id) {
-      await database.query('release', `delete from ${attempts} where id = $1 and state = any ($2::text[])`, [id, releasable]);
+      await writes.release([id, releasable]);
     },
 
     async similar(owner, fingerprint, idempotencyKey) {
@@ -86,12 +91,51 @@ export function attemptsIn(database: Database, tables: Tables): Omit<Journal, 'c
       }
     },
 
+    async *owners() {
+      const text = `select distinct wallet, network from ${attempts} where state in ('reserved', 'abandoned', 'signed')`;
+      for (const { wallet, network } of await database.query('attempts', text, [])) {
+        if (wallet !== undefined && network !== undefined) yield { wallet, network };
+      }
+    },
+
     async used(owner, caps, now) {
       const asked = caps.map((cap) => ({ cap, cost: 0n }));
       const text = `select used::text from (${capRows(tables)}) capped order by n`;
       const rows = await database.query('used', text, [...ownerParts(owner), ...capValues(asked, now)]);
       return rows.map((row) => BigInt(row['used'] ?? 0));
     },
+  };
+}
+
+/** How statements that change an attempt are run; `put` gives a row where it wrote one. */
+interface Writes {
+  put(attempt: Attempt, values: unknown[]): Promise<Row[]>;
+  release(values: unknown[]): Promise<unknown>;
+}
+
+function plain(database: Database, put: string, release: string): Writes {
+  return {
+    put: (_, values) => database.query('put', put, values),
+    release: (values) => database.query('release', release, values),
+  };
+}
+
+/** Each in a transaction, with what is to be told of it. */
+function told(adding: Adding, { attempts }: Tables, put: string, release: string): Writes {
+  const before = `select record from ${attempts} where id = $1 for update`;
+  return {
+    put: (attempt, values) =>
+      adding('put', digest('attempt', attempt.id), async (query, add) => {
+        const [row] = await query(before, [attempt.id]);
+        const written = await query(put, values);
+        if (row !== undefined && written.length > 0) await add(jobsOf(recordOf(row), attempt, systemRuntime.now()));
+        return written;
+      }),
+    release: (values) =>
+      adding('release', digest('attempt', String(values[0])), async (query, add) => {
+        const [row] = await query(`${release} returning record`, values);
+        if (row !== undefined) await add(jobsOf(recordOf(row), undefined, systemRuntime.now()));
+      }),
   };
 }
 

@@ -19,6 +19,8 @@ export interface Database {
    * than one connection of the process waits for a lock that they all need.
    */
   transaction<T>(step: string, key: string, work: (query: Query) => Promise<T>): Promise<T>;
+  /** Statements on one connection, each by itself. */
+  connection<T>(step: string, work: (query: Query) => Promise<T>): Promise<T>;
   /** A connection to keep. Whoever takes it gives it back. */
   checkOut(signal: AbortSignal): Promise<PostgresClient>;
   close(): Promise<void>;
@@ -88,6 +90,7 @@ export function createDatabase(open: () => Promise<OpenPool>, timeoutMs: number)
         },
         key,
       ),
+    connection: use,
     checkOut,
     close: async () => (await opening?.catch(ignored))?.close(),
   };
@@ -120,6 +123,7 @@ export function guarded(database: Database, gate: Gate, ready: () => Promise<voi
     ...database,
     query: (step, text, values) => pass(step, () => database.query(step, text, values)),
     transaction: (step, key, work) => pass(step, () => database.transaction(step, key, work)),
+    connection: (step, work) => pass(step, () => database.connection(step, work)),
     async checkOut(signal) {
       await ready();
       return database.checkOut(signal);

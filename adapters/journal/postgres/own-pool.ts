@@ -1,6 +1,6 @@
 import type * as Pg from 'pg';
-import { ConfigError } from '../../../src/errors.js';
 import { startDeadline, untilAborted } from '../../../src/deadline.js';
+import { loadPeer } from './peer.js';
 import { ignored, type OpenPool } from './pool.js';
 
 /** Opens a pool of our own. Rejects with `ConfigError` (`missing_dependency`) where `pg` is not installed. */
@@ -34,20 +34,7 @@ export async function openPool(connectionString: string, timeoutMs: number): Pro
 }
 
 async function loadPool() {
-  try {
-    const pg = await import('pg');
-    // Before 8.15 it was CommonJS alone, and Node sees its default only.
-    return 'Pool' in pg ? pg.Pool : (pg as { readonly default: typeof Pg }).default.Pool;
-  } catch (cause) {
-    if (!isNotFound(cause)) throw cause;
-    throw new ConfigError('missing_dependency', 'The Postgres journal needs a package that is not installed. Install it: npm install pg', {
-      details: { packages: ['pg'] },
-      cause,
-    });
-  }
-}
-
-function isNotFound(error: unknown): boolean {
-  if (typeof error !== 'object' || error === null || !('code' in error)) return false;
-  return error.code === 'ERR_MODULE_NOT_FOUND' || error.code === 'MODULE_NOT_FOUND';
+  const pg = await loadPeer('pg', () => import('pg'));
+  // Before 8.15 it was CommonJS alone, and Node sees its default only.
+  return 'Pool' in pg ? pg.Pool : (pg as { readonly default: typeof Pg }).default.Pool;
 }

@@ -14,6 +14,7 @@ export interface Tables {
   readonly books: string;
   readonly claims: string;
   readonly counters: string;
+  readonly endpoints: string;
   readonly version: string;
 }
 
@@ -37,6 +38,7 @@ export function tablesIn(schema: unknown): Tables {
     books: table('books'),
     claims: table('claims'),
     counters: table('counters'),
+    endpoints: table('endpoints'),
     version: table('version'),
   };
 }

@@ -1,0 +1,23 @@
+import { postgresJournal } from 'exact-change/journal/postgres';
+import { afterAll, beforeAll } from 'vitest';
+import { journalContract } from '../contract/journal-contract.js';
+import { outboxContract, withOutbox, type OpenOutbox } from '../contract/outbox-contract.js';
+import { startPostgres, type Postgres } from '../helpers/postgres.js';
+
+let postgres: Postgres;
+let shared: string;
+
+beforeAll(async () => {
+  postgres = await startPostgres();
+  shared = await postgres.createDatabase();
+});
+afterAll(() => postgres.stop());
+
+async function open(address: string): Promise<OpenOutbox> {
+  const journal = withOutbox(postgresJournal({ connectionString: address, outbox: true }));
+  return { journal, close: () => journal.close(), reopen: () => open(address) };
+}
+
+outboxContract('postgresJournal', async () => open(await postgres.createDatabase()));
+// What is told beside them changes nothing of what attempts promise.
+journalContract('postgresJournal with an outbox', () => open(shared), { durable: true });
