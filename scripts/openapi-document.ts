@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs';
 import { toJsonSchema, toJsonSchemaDefs, type ConversionConfig } from '@valibot/to-json-schema';
 import { tokenBalance } from '../src/wire/balance.js';
 import { operations, pages, type Operation, type OperationId } from '../src/wire/operations.js';
+import { newWebhookEndpoint, webhookEndpoint, webhookOfId, webhookOperations, webhookRequest } from '../src/wire/webhooks.js';
+import type { WebhookOperationId } from '../src/wire/webhooks.js';
 import { autoPayRequest, parsedPayment, paymentParts, paymentResult } from '../src/wire/payment.js';
 import { problem, PROBLEM_TYPE } from '../src/wire/problem.js';
 import { buildOfParameters, buildOfQuote, swapQuote, swapTransaction } from '../src/wire/swap.js';
@@ -9,8 +11,9 @@ import { problemCodes } from '../src/wire/problems.js';
 import { examples } from './openapi-examples.js';
 
 type Json = Record<string, unknown>;
+type Id = OperationId | WebhookOperationId;
 
-const WORDS: { readonly [O in OperationId]: { readonly summary: string; readonly description: string } } = {
+const WORDS: { readonly [O in Id]: { readonly summary: string; readonly description: string } } = {
   quote: {
     summary: 'A price for a swap',
     description: 'Amounts are base units. With ExactOut, `amount` is what arrives, and `maxInAmount` the most that leaves.',
@@ -33,6 +36,24 @@ const WORDS: { readonly [O in OperationId]: { readonly summary: string; readonly
       'Keyless and stateless. Sign what comes back with `swap_required` and send it as `signedSwap`; ask again with the same while it is `swap_submitted`. ' +
       'Sign what comes back with `ready_to_sign` and send it as `signedPayment`. Repeat the paid request with the header that comes with `ready_to_present`.',
   },
+  listWebhooks: {
+    summary: 'Where events are told',
+    description: 'The endpoints that this caller registered, without their secrets.',
+  },
+  registerWebhook: {
+    summary: 'Tell events to an endpoint',
+    description:
+      'Events are told by POST to an `https:` address, signed as Standard Webhooks have it, at least once each. ' +
+      'The `secret` that they are signed with is in this answer and in no other: keep it.',
+  },
+  removeWebhook: {
+    summary: 'Tell an endpoint nothing more',
+    description: 'What is being told at this moment may still arrive.',
+  },
+  rotateWebhook: {
+    summary: 'A new secret for an endpoint',
+    description: 'The secret before signs along for a day. An endpoint that was disabled is told again.',
+  },
 };
 
 const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` });
@@ -46,6 +67,10 @@ const SCHEMAS = {
   ParsedPayment: parsedPayment,
   AutoPayRequest: autoPayRequest,
   PaymentResult: paymentResult,
+  WebhookRequest: webhookRequest,
+  WebhookEndpoint: webhookEndpoint,
+  NewWebhookEndpoint: newWebhookEndpoint,
+  WebhookOfId: webhookOfId,
   Problem: problem,
 };
 const CONFIG: ConversionConfig = {
@@ -56,26 +81,33 @@ const CONFIG: ConversionConfig = {
   overrideRef: ({ referenceId }) => ref(referenceId).$ref,
 };
 
-const BODIES: { readonly [O in OperationId]?: Json } = {
+const BODIES: { readonly [O in Id]?: Json } = {
   buildSwap: { oneOf: [ref('BuildOfQuote'), ref('BuildOfParameters')] },
   parsePayment: ref('PaymentResponseParts'),
   autoPay: ref('AutoPayRequest'),
+  registerWebhook: ref('WebhookRequest'),
+  rotateWebhook: ref('WebhookOfId'),
 };
-const ANSWERS: { readonly [O in OperationId]: Json } = {
+const ANSWERS: { readonly [O in Id]: Json } = {
   quote: ref('SwapQuote'),
   buildSwap: ref('SwapTransaction'),
   balance: { oneOf: [ref('TokenBalance'), { type: 'array', items: ref('TokenBalance') }] },
   parsePayment: ref('ParsedPayment'),
   autoPay: ref('PaymentResult'),
+  listWebhooks: { type: 'array', items: ref('WebhookEndpoint') },
+  registerWebhook: ref('NewWebhookEndpoint'),
+  removeWebhook: toJson(webhookOperations.removeWebhook.response),
+  rotateWebhook: ref('NewWebhookEndpoint'),
 };
 
 /** The OpenAPI 3.1 document of the REST interface, made from what defines the wire. */
 export function openapiDocument(): Json {
   const { version, license } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as Record<string, string>;
-  const paths = Object.entries(operations).map(([id, operation]) => [
-    operation.path,
-    { [operation.method.toLowerCase()]: describe(id as OperationId, operation) }, // The entries of an object have its keys.
-  ]);
+  const paths: Record<string, Json> = {};
+  for (const [id, operation] of Object.entries({ ...operations, ...webhookOperations })) {
+    const { path, method } = operation;
+    paths[path] = { ...paths[path], [method.toLowerCase()]: describe(id as Id, operation) }; // The entries of an object have its keys.
+  }
   return {
     openapi: '3.1.0',
     info: {
@@ -90,7 +122,7 @@ export function openapiDocument(): Json {
     servers: [{ url: '/' }],
     security: [{}, { apiKey: [] }, { bearer: [] }],
     paths: {
-      ...Object.fromEntries(paths),
+      ...paths,
       [pages.health.path]: { get: page('health', 'Whether the service is there', toJson(pages.health.response)) },
       [pages.openapi.path]: { get: page('openapi', 'This document', { type: 'object' }) },
     },
@@ -115,7 +147,7 @@ const HEADERS = {
   'x-request-id': { description: 'Of the request, or made for it: for the log of the service.', schema: { type: 'string' } },
 };
 
-function describe(id: OperationId, operation: Operation): Json {
+function describe(id: Id, operation: Operation): Json {
   const { request, answer, problem: example } = examples[id];
   const body = BODIES[id];
   const input =

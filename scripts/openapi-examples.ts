@@ -1,6 +1,8 @@
 import type { SwapQuote, SwapTransaction } from '../src/swap/types.js';
 import type { ParsedOffer, ParsedPayment, PaymentResult, TokenBalance } from '../src/transport.js';
 import type { OperationId } from '../src/wire/operations.js';
+import { webhookEvents } from '../src/wire/webhook-events.js';
+import type { WebhookOperationId } from '../src/wire/webhooks.js';
 import type { Problem } from '../src/wire/problem.js';
 import { problemOf, serviceProblem } from '../src/wire/problem.js';
 import { ConfigError, FundsError, QuoteError } from '../src/errors.js';
@@ -12,7 +14,7 @@ interface Example {
   readonly problem: Problem;
 }
 
-const WALLET = '7fUAJdStEuGbc3sM84cKRL6yYaaSstyLSU4ve5oovLS7';
+export const WALLET = '7fUAJdStEuGbc3sM84cKRL6yYaaSstyLSU4ve5oovLS7';
 const USDC = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
 const WSOL = 'So11111111111111111111111111111111111111112';
 /** No transaction: its form alone is shown. */
@@ -53,19 +55,19 @@ const balance: TokenBalance = {
   slot: 370_000_000,
 };
 
-const offer: ParsedOffer = {
+export const offer = {
   index: 0,
-  x402Version: 2,
+  x402Version: 2 as const,
   payable: true,
   network: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp',
   mint: USDC,
   amount: '10000',
   payTo: 'GsbwXfJraMomNxBcjYLcG3mxkBUiyWXAB32fGbSMQRdW',
   feePayer: '2wKupLR9q6wXYppw8Gr2NvWxKBUqm4PPJKkQfoxHDBg4',
-};
+} satisfies ParsedOffer;
 
 const url = 'https://api.example.com/premium';
-const terms = {
+export const terms = {
   x402Version: 2,
   resource: { url },
   accepts: [
@@ -80,7 +82,7 @@ const terms = {
     },
   ],
 };
-const paymentRequired = {
+export const paymentRequired = {
   url,
   status: 402,
   headers: { 'PAYMENT-REQUIRED': Buffer.from(JSON.stringify(terms)).toString('base64') },
@@ -101,11 +103,30 @@ const unknownMint = new FundsError('unknown_mint', `There is no token mint at ${
 const secret = serviceProblem('secret_refused', 'The request has a field that is named as a private key. Send none.');
 const swapParameters = { inputMint: WSOL, outputMint: USDC, amount: '10000', swapMode: 'ExactOut' };
 
+const endpoint = {
+  id: 'ep_2c9f4be81d7a',
+  url: 'https://shop.example.com/exact-change',
+  events: ['payment.settled', 'payment.failed'],
+  wallets: [WALLET],
+  createdAt: 1_767_225_600_000,
+};
+/** The secret of nobody, made of zeros. */
+const told = { ...endpoint, secret: `whsec_${'A'.repeat(32)}` };
+const asked = { url: endpoint.url, events: endpoint.events, wallets: endpoint.wallets };
+const unknownEvent = new ConfigError('invalid_option', `Field events[0] must be one of ${webhookEvents.join(', ')}.`, {
+  details: { option: 'events[0]' },
+});
+const noEndpoint = serviceProblem('not_found', 'There is no such endpoint of this caller. See GET /api/webhooks for those that there are.');
+
 /** A call of each operation, and what comes back. */
-export const examples: { readonly [O in OperationId]: Example } = {
+export const examples: { readonly [O in OperationId | WebhookOperationId]: Example } = {
   quote: { request: { ...swapParameters, slippageBps: 50 }, answer: quote, problem: problemOf(wrongAmount) },
   buildSwap: { request: { wallet: WALLET, ...swapParameters }, answer: swap, problem: problemOf(noRoute) },
   balance: { request: { wallet: WALLET, mint: [USDC] }, answer: balance, problem: problemOf(unknownMint) },
   parsePayment: { request: paymentRequired, answer: parsed, problem: serviceProblem('unsupported_media_type', 'The body is not JSON.') },
   autoPay: { request: { paymentRequired, wallet: WALLET, autoSwap: true }, answer: step, problem: secret },
+  listWebhooks: { request: {}, answer: [endpoint], problem: serviceProblem('unauthorized', 'This service does not know who asks.') },
+  registerWebhook: { request: asked, answer: told, problem: problemOf(unknownEvent) },
+  removeWebhook: { request: { id: endpoint.id }, answer: { removed: true }, problem: noEndpoint },
+  rotateWebhook: { request: { id: endpoint.id }, answer: told, problem: noEndpoint },
 };

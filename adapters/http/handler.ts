@@ -11,19 +11,19 @@ import { ALWAYS, requestIdOf } from './headers.js';
 import document from './openapi.json' with { type: 'json' };
 import { parseHandlerOptions, type HandlerOptions, type HandlerSettings } from './options.js';
 import { RequestRefusal } from './refusal.js';
-import { ROUTES, type Route } from './routes.js';
+import type { Route } from './route.js';
+import { transportRoutes } from './routes.js';
 import { createSecretSearch, type Finding } from './secrets.js';
+import { webhookRoutes } from './webhook-routes.js';
 
 const MAX_URL = 8_192;
 const MAX_HEADERS = 16_384;
 const MAX_WAIT_MS = 24 * 60 * 60_000;
 
+/** What a request comes to; a `Response` is the answer itself. */
 type Call = (request: Request, url: URL) => Promise<unknown>;
-interface Place {
-  readonly method: 'GET' | 'POST';
-  /** What a GET or POST here comes to; a `Response` is the answer itself. */
-  readonly call: Call;
-}
+/** What each method comes to at one path. */
+type Place = ReadonlyMap<string, Call>;
 
 /**
  * The REST interface over any transport, as one function from a `Request` to a `Response`: it never rejects, holds no key, keeps nothing between
@@ -54,19 +54,24 @@ export function createHandler(transport: Transport, options: HandlerOptions = {}
 }
 
 function placesOf(transport: Transport, settings: HandlerSettings): ReadonlyMap<string, Place> {
-  const { basePath } = settings;
-  const openapi = { ...document, servers: [{ url: basePath === '' ? '/' : basePath }] };
-  const places: [string, Place][] = Object.values(ROUTES).map((route) => [
-    route.operation.path,
-    { method: route.operation.method, call: (request, url) => operate(transport, route, request, url, settings) },
-  ]);
-  return new Map<string, Place>(
-    [
-      ...places,
-      [pages.health.path, { method: pages.health.method, call: async () => ({ status: 'ok' }) }] as const,
-      [pages.openapi.path, { method: pages.openapi.method, call: async () => openapi }] as const,
-    ].map(([path, place]) => [basePath + path, place]),
-  );
+  const { basePath, webhooks, callerOf } = settings;
+  const routes = [...transportRoutes(transport), ...(webhooks === undefined ? [] : webhookRoutes(webhooks, callerOf))];
+  const places = new Map<string, Map<string, Call>>();
+  const serve = ({ method, path }: { readonly method: string; readonly path: string }, call: Call) => {
+    const place = places.get(basePath + path) ?? new Map<string, Call>();
+    // RFC 9110: HEAD is a GET whose answer keeps its body back.
+    for (const one of method === 'GET' ? ['GET', 'HEAD'] : [method]) place.set(one, call);
+    places.set(basePath + path, place);
+  };
+  for (const route of routes) serve(route.operation, (request, url) => operate(route, request, url, settings));
+  serve(pages.health, async () => ({ status: 'ok' }));
+  serve(pages.openapi, async () => openapi);
+  const openapi = {
+    ...document,
+    servers: [{ url: basePath === '' ? '/' : basePath }],
+    paths: Object.fromEntries(Object.entries(document.paths).filter(([path]) => places.has(basePath + path))),
+  };
+  return places;
 }
 
 async function answerOf(request: Request, places: ReadonlyMap<string, Place>, settings: HandlerSettings): Promise<unknown> {
@@ -80,25 +85,24 @@ async function answerOf(request: Request, places: ReadonlyMap<string, Place>, se
   const url = new URL(request.url);
   const place = places.get(url.pathname);
   if (place === undefined) throw new RequestRefusal('not_found', 'There is nothing at this path. See /openapi.json for what there is.');
-  const methods = place.method === 'GET' ? ['GET', 'HEAD'] : [place.method];
+  const methods = [...place.keys()];
   const allowed = preflight(settings.cors, request, methods);
   if (allowed !== undefined) return allowed;
-  if (!methods.includes(request.method)) {
-    const allow = methods.join(', ');
-    throw new RequestRefusal('method_not_allowed', `Use ${allow} here.`, { headers: { allow } });
-  }
-  return place.call(request, url);
+  const call = place.get(request.method);
+  if (call !== undefined) return call(request, url);
+  const allow = methods.join(', ');
+  throw new RequestRefusal('method_not_allowed', `Use ${allow} here.`, { headers: { allow } });
 }
 
 /** One operation: who asks, what for, and the answer, all within the time for it. */
-async function operate(transport: Transport, route: Route, request: Request, url: URL, settings: HandlerSettings): Promise<unknown> {
+async function operate(route: Route, request: Request, url: URL, settings: HandlerSettings): Promise<unknown> {
   const deadline = startDeadline(settings.timeoutMs, request.signal);
   let input: unknown;
   try {
     const refused = await untilAborted(admit(request, url, settings), deadline.signal);
     if (refused !== undefined) return refused;
     input = await inputOf(route, request, url, settings, deadline.signal);
-    return await untilAborted(route.call(transport, input, { signal: deadline.signal }), deadline.signal);
+    return await untilAborted(route.call(input, { request, signal: deadline.signal }), deadline.signal);
   } catch (error) {
     throw deadline.signal.aborted ? ended(deadline, route, input, settings, error) : error;
   } finally {
@@ -130,7 +134,7 @@ function namesAndValues(entries: Iterable<[string, string]>): Record<string, str
 }
 
 async function inputOf({ operation }: Route, request: Request, url: URL, settings: HandlerSettings, signal: AbortSignal): Promise<unknown> {
-  if (operation.method === 'GET') return readQuery(operation, url.searchParams);
+  if (operation.query !== undefined) return readQuery(operation, url.searchParams);
   const body = await readJsonBody(request, settings.maxBodyBytes, signal);
   refuseSecrets(createSecretSearch()(body));
   return body;
@@ -149,7 +153,7 @@ function refuseSecrets(finding: Finding | undefined): void {
 /** What the caller hears whose request was stopped. What was handed to the network by then may still land. */
 function ended({ passed }: Deadline, { operation }: Route, input: unknown, { timeoutMs }: HandlerSettings, cause: unknown): Error {
   if (!passed) return new RequestRefusal('cancelled', 'The request was cancelled by its caller.');
-  if (input === undefined && operation.method === 'POST') {
+  if (input === undefined && operation.query === undefined) {
     return new RequestRefusal('request_timeout', `The request did not arrive within ${timeoutMs} ms. Send it again.`);
   }
   const sent = typeof input === 'object' && input !== null && 'signedSwap' in input;

@@ -1,4 +1,6 @@
 import { refuse } from '../../src/policy/read.js';
+import type { WebhookRegistry } from '../webhooks/types.js';
+import type { CallerOf } from './webhook-routes.js';
 
 export interface HandlerOptions {
   /** What stands before each path, such as `/pay`; default none. */
@@ -14,6 +16,13 @@ export interface HandlerOptions {
   readonly authorize?: ((request: Request) => boolean | Response | Promise<boolean | Response>) | undefined;
   /** Milliseconds that a request has to wait for, asked before `authorize`: above 0, it is answered with 429. See {@link rateLimit}. */
   readonly rateLimit?: ((request: Request) => number | Promise<number>) | undefined;
+  /** Serves the registration of webhooks below `/api/webhooks`; absent, there is nothing. Where `authorize` lets strangers in, they register too. */
+  readonly webhooks?: WebhookRegistry | undefined;
+  /**
+   * Who registers webhooks, asked after `authorize`; undefined is answered with 401. It must leave the body alone. Absent, all who are let in are one caller: each
+   * sees and changes every endpoint, and may hear of every wallet. That fits a service whose callers are its operator's own.
+   */
+  readonly callerOf?: CallerOf | undefined;
   /** Origins whose pages may call, such as `https://app.example.com`; default none. */
   readonly cors?: readonly string[] | undefined;
   /** Hears of every failure that is answered with a status of 500 or above, for the host's log. */
@@ -27,11 +36,23 @@ export interface HandlerSettings {
   readonly timeoutMs: number;
   readonly authorize: NonNullable<HandlerOptions['authorize']>;
   readonly rateLimit: NonNullable<HandlerOptions['rateLimit']>;
+  readonly webhooks: WebhookRegistry | undefined;
+  readonly callerOf: CallerOf;
   readonly cors: readonly string[];
   readonly onError: NonNullable<HandlerOptions['onError']>;
 }
 
-const NAMES: readonly string[] = ['basePath', 'maxBodyBytes', 'timeoutMs', 'authorize', 'rateLimit', 'cors', 'onError'];
+const NAMES: readonly string[] = [
+  'basePath',
+  'maxBodyBytes',
+  'timeoutMs',
+  'authorize',
+  'rateLimit',
+  'webhooks',
+  'callerOf',
+  'cors',
+  'onError',
+];
 
 /** Checks options and fills in the defaults. Throws `ConfigError` (`invalid_option`). */
 export function parseHandlerOptions(options: HandlerOptions): HandlerSettings {
@@ -44,6 +65,8 @@ export function parseHandlerOptions(options: HandlerOptions): HandlerSettings {
     timeoutMs: parseWhole('timeoutMs', options.timeoutMs ?? 30_000),
     authorize: parseHook('authorize', options.authorize) ?? (() => true),
     rateLimit: parseHook('rateLimit', options.rateLimit) ?? (() => 0),
+    webhooks: parseRegistry(options.webhooks),
+    callerOf: parseCallerOf(options),
     cors: parseOrigins(options.cors ?? []),
     onError: parseHook('onError', options.onError) ?? (() => undefined),
   };
@@ -64,6 +87,25 @@ function parseWhole(option: string, value: unknown): number {
 function parseHook<T>(option: string, hook: T | undefined): T | undefined {
   if (hook !== undefined && typeof hook !== 'function') throw refuse(option, 'must be a function.');
   return hook;
+}
+
+const REGISTRY = ['register', 'list', 'rotate', 'remove'] as const satisfies readonly (keyof WebhookRegistry)[];
+
+function parseRegistry(registry: WebhookRegistry | undefined): WebhookRegistry | undefined {
+  if (registry === undefined || isRegistry(registry)) return registry;
+  throw refuse('webhooks', 'must be a registry of webhooks, such as createWebhooks gives.');
+}
+
+function isRegistry(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  const methods: { readonly [M in (typeof REGISTRY)[number]]?: unknown } = value;
+  return REGISTRY.every((method) => typeof methods[method] === 'function');
+}
+
+/** Everybody is the same caller unless the host tells them apart. */
+function parseCallerOf({ callerOf, webhooks }: HandlerOptions): CallerOf {
+  if (callerOf !== undefined && webhooks === undefined) throw refuse('callerOf', 'says who registers webhooks. Give webhooks too.');
+  return parseHook('callerOf', callerOf) ?? (() => ({ id: '' }));
 }
 
 function parseOrigins(origins: unknown): readonly string[] {

@@ -1,9 +1,8 @@
 import type { ErrorCode } from '../errors.js';
+import type { WebhookEventName } from '../wire/webhook-events.js';
 
-/** What a journal tells the outside of, once it is on record. Names are those of the client's own events. */
-export const webhookEvents = ['swap.confirmed', 'swap.failed', 'payment.settled', 'payment.failed', 'payment.uncertain'] as const;
-
-export type WebhookEventName = (typeof webhookEvents)[number];
+export { webhookEvents } from '../wire/webhook-events.js';
+export type { WebhookEventName } from '../wire/webhook-events.js';
 
 /** Whose attempt an event is of. */
 interface About {

@@ -4,9 +4,9 @@ import { balanceRequest, balanceResponse } from './balance.js';
 import { autoPayRequest, parsedPayment, paymentParts, paymentResult } from './payment.js';
 import { buildRequest, quoteRequest, swapQuote, swapTransaction } from './swap.js';
 
-/** An operation of the REST interface. A GET's request is its query, another's is its JSON body. */
+/** An operation of the REST interface. Its request is its query where it has one, else its JSON body. */
 export interface Operation<Q = unknown, A = unknown> {
-  readonly method: 'GET' | 'POST';
+  readonly method: 'GET' | 'POST' | 'DELETE';
   /** Below the base path of the service. */
   readonly path: string;
   /** In the query: which fields may repeat, and which are numbers. */

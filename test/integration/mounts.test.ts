@@ -8,6 +8,7 @@ import { readAs } from '../../src/wire/read.js';
 import { MOUNTS, type Mounted } from '../helpers/mounts.js';
 import { rawRequest } from '../helpers/raw.js';
 import { fakeTransport } from '../unit/http/fake.js';
+import { fakeRegistry } from '../unit/http/fake-registry.js';
 import { balanceOfUsdc, quote, WALLET } from '../unit/wire/samples.js';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -68,6 +69,26 @@ describe.each(MOUNTS)('the service in $name', ({ start }) => {
     ]);
     expect((await ask('/api/health')).json).toEqual({ status: 'ok' });
     expect((await ask('/openapi.json')).json).toMatchObject({ openapi: '3.1.0', servers: [{ url: '/pay' }] });
+  });
+
+  it('registers webhooks, each for its caller alone', async () => {
+    const callerOf = ({ headers }: Request) => ({ id: headers.get('x-api-key') ?? '' });
+    const { ask, post } = await mounted({ webhooks: fakeRegistry(), callerOf });
+    const as = (key: string) => ({ headers: { 'x-api-key': key } });
+    const events = ['payment.settled'];
+    const made = await post('/api/webhooks', { url: 'https://shop.example.com/', events }, { ...JSON_TYPE, 'x-api-key': 'a' });
+    expect(made).toMatchObject({ status: 200, json: { events, secret: expect.stringMatching(/^whsec_/) } });
+    const { secret, ...endpoint } = made.json as { id: string; secret: string };
+    expect((await ask('/api/webhooks', as('a'))).json).toEqual([endpoint]);
+    expect((await ask('/api/webhooks', as('b'))).json).toEqual([]);
+    const rotated = await post('/api/webhooks/rotate', { id: endpoint.id }, { ...JSON_TYPE, 'x-api-key': 'a' });
+    expect(rotated.json).toEqual({ ...endpoint, secret: expect.not.stringContaining(secret) });
+    const remove = (key: string) => ask(`/api/webhooks?id=${endpoint.id}`, { method: 'DELETE', ...as(key) });
+    expectProblem(await remove('b'), 404, 'not_found');
+    expect(await remove('a')).toMatchObject({ status: 200, json: { removed: true } });
+    expectProblem(await remove('a'), 404, 'not_found');
+    const refused = await ask('/api/webhooks', { method: 'PUT' });
+    expect([refused.status, refused.headers.get('allow')]).toEqual([405, 'GET, HEAD, POST, DELETE']);
   });
 
   it('says as a problem what is wrong with a request to each operation', async () => {

@@ -5,9 +5,11 @@ import { operations, pages } from '../../src/wire/operations.js';
 import { problem } from '../../src/wire/problem.js';
 import { readQuery, writeQuery } from '../../src/wire/query.js';
 import { readAs } from '../../src/wire/read.js';
+import { webhookOperations } from '../../src/wire/webhooks.js';
 import { readText } from './modules.js';
 
 const document = openapiDocument();
+const all = { ...operations, ...webhookOperations };
 
 /** Every `$ref` in a value. */
 function refsIn(value: unknown): string[] {
@@ -23,7 +25,7 @@ describe('the OpenAPI document', () => {
 
   it('has every operation and page by its path, method and id', () => {
     const expected = [
-      ...Object.entries(operations).map(([id, { method, path }]) => [path, method.toLowerCase(), id]),
+      ...Object.entries(all).map(([id, { method, path }]) => [path, method.toLowerCase(), id]),
       ...Object.entries(pages).map(([id, { method, path }]) => [path, method.toLowerCase(), id]),
     ];
     const paths = Object.entries(document['paths'] as Record<string, Record<string, { operationId: string }>>);
@@ -46,8 +48,8 @@ describe('the OpenAPI document', () => {
   });
 
   it.each(Object.entries(examples))('shows of %s a call, an answer and a problem that are what they should be', (id, example) => {
-    const operation = operations[id as keyof typeof operations];
-    const request = operation.method === 'GET' ? readQuery(operation, writeQuery(example.request)) : example.request;
+    const operation = all[id as keyof typeof all];
+    const request = operation.query !== undefined ? readQuery(operation, writeQuery(example.request)) : example.request;
     expect(readAs<unknown>(operation.request, request)).toEqual({ ok: true, value: example.request });
     expect(readAs<unknown>(operation.response, example.answer)).toEqual({ ok: true, value: example.answer });
     expect(readAs(problem, example.problem)).toEqual({ ok: true, value: example.problem });

@@ -1,0 +1,39 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { ConfigError } from 'exact-change';
+import type { NewWebhookEndpoint, WebhookEndpoint, WebhookRegistry } from '../../../adapters/webhooks/types.js';
+
+/** A registry that keeps endpoints by who registered them, and tells nobody anything. */
+export function fakeRegistry(): WebhookRegistry {
+  const kept = new Map<string, { readonly caller: string; readonly endpoint: NewWebhookEndpoint }>();
+  const secret = () => `whsec_${randomBytes(32).toString('base64')}`;
+  const of = (id: string, caller = '') => (kept.get(id)?.caller === caller ? kept.get(id)?.endpoint : undefined);
+  return {
+    async register({ url, events, wallets }, caller = '') {
+      const { href, protocol } = new URL(url);
+      if (protocol !== 'https:') {
+        throw new ConfigError('invalid_option', 'Option url must start with https://.', { details: { option: 'url' } });
+      }
+      const endpoint = {
+        id: randomUUID(),
+        url: href,
+        events,
+        ...(wallets === undefined ? {} : { wallets }),
+        createdAt: 5,
+        secret: secret(),
+      };
+      kept.set(endpoint.id, { caller, endpoint });
+      return endpoint;
+    },
+    // With their secrets: whoever serves a list has to leave them out.
+    list: async (caller = ''): Promise<WebhookEndpoint[]> =>
+      [...kept.values()].flatMap((one) => (one.caller === caller ? [one.endpoint] : [])),
+    async rotate(id, caller = '') {
+      const before = of(id, caller);
+      if (before === undefined) return undefined;
+      const endpoint = { ...before, secret: secret() };
+      kept.set(id, { caller, endpoint });
+      return endpoint;
+    },
+    remove: async (id, caller = '') => of(id, caller) !== undefined && kept.delete(id),
+  };
+}

@@ -1,0 +1,273 @@
+import { getBase58Decoder } from '@solana/kit';
+import { ed25519 } from '@noble/curves/ed25519';
+import { createHandler, type HandlerOptions, type WebhookCaller } from 'exact-change/http';
+import { describe, expect, it } from 'vitest';
+import type { WebhookRegistry } from '../../../adapters/webhooks/types.js';
+import { webhookOperations } from '../../../src/wire/webhooks.js';
+import { USDC, WALLET } from '../wire/samples.js';
+import { fakeTransport, serving, type Called } from './fake.js';
+import { fakeRegistry } from './fake-registry.js';
+
+const PATH = '/api/webhooks';
+const hook = { url: 'https://shop.example.com/told', events: ['payment.settled', 'payment.failed'] };
+const SECRET = /^whsec_[A-Za-z0-9+/]{43}=$/;
+
+function telling(options: HandlerOptions = {}) {
+  const { call, post, ...rest } = serving({ webhooks: fakeRegistry(), ...options });
+  const as = (key: string) => ({ headers: { 'x-api-key': key } });
+  return {
+    ...{ call, post, ...rest },
+    register: (body: object = hook, key = '') => post(PATH, body, as(key).headers),
+    rotate: (id: unknown, key = '') => post(`${PATH}/rotate`, { id }, as(key).headers),
+    list: async (key = '') => JSON.parse((await call(PATH, as(key))).text) as Record<string, unknown>[],
+    remove: (id: string, key = '') => call(`${PATH}?id=${encodeURIComponent(id)}`, { method: 'DELETE', ...as(key) }),
+  };
+}
+
+const idOf = ({ json }: Called) => String(json['id']);
+const refusalOf = ({ status, json }: Called) => [status, json['code'], json['details']];
+const notFound = [404, 'not_found', {}];
+
+/** Tells callers by their key, as a host would; no key is nobody's. */
+const callers: Record<string, WebhookCaller> = { first: { id: 'a' }, second: { id: 'b' }, bound: { id: 'c', wallets: [WALLET, USDC] } };
+const callerOf = ({ headers }: Request) => callers[headers.get('x-api-key') ?? ''];
+
+describe('an endpoint', () => {
+  it('is registered, listed, given another secret, and removed', async () => {
+    const { register, list, rotate, remove } = telling();
+    const made = await register({ ...hook, wallets: [WALLET] });
+    expect([made.status, made.json]).toEqual([
+      200,
+      { ...hook, wallets: [WALLET], id: idOf(made), createdAt: 5, secret: expect.stringMatching(SECRET) },
+    ]);
+    const { secret, ...shown } = made.json;
+    expect(await list()).toEqual([shown]);
+    const rotated = await rotate(idOf(made));
+    expect(rotated.json).toEqual({ ...shown, secret: expect.stringMatching(SECRET) });
+    expect(rotated.json['secret']).not.toBe(secret);
+    expect((await remove(idOf(made))).json).toEqual({ removed: true });
+    expect(await list()).toEqual([]);
+  });
+
+  it('that there is not cannot be removed or given a secret', async () => {
+    const { remove, rotate } = telling();
+    expect(refusalOf(await remove('nothing'))).toEqual(notFound);
+    expect(refusalOf(await rotate('nothing'))).toEqual(notFound);
+  });
+
+  it('may have an address that is longer in escapes', async () => {
+    const { register } = telling();
+    const made = await register({ ...hook, url: `https://shop.example.com/${'\u{1f4b0}'.repeat(2_000)}` });
+    expect([made.status, String(made.json['url']).length]).toEqual([200, 25 + 2_000 * 12]);
+  });
+
+  it('hears of any wallet where nobody says which', async () => {
+    const { register } = telling();
+    expect((await register()).json).not.toHaveProperty('wallets');
+  });
+
+  it('shows its secret where it is made, and never in a list or in what goes wrong', async () => {
+    const failing: WebhookRegistry = {
+      ...fakeRegistry(),
+      register: () => Promise.reject(new Error('whsec_AAAA is in the way')),
+      // Of another version, which knows more of an endpoint.
+      list: () => Promise.resolve([{ id: 'e', createdAt: 5, secrets: ['whsec_B'], ...hook, events: ['payment.settled'] as const }]),
+      rotate: async () => ({ ...(await fakeRegistry().register({ ...hook, events: [] })), secret: 'whsec_short' }),
+    };
+    const heard: unknown[] = [];
+    const { register, call, rotate } = telling({ webhooks: failing, onError: (error) => heard.push(error) });
+    for (const answer of [await register(), await call(PATH), await rotate('e')]) expect(answer.text).not.toContain('whsec_');
+    expect((await rotate('e')).status).toBe(500);
+    expect(String(heard.at(-1))).toContain('POST /api/webhooks/rotate is not what it promises: secret');
+    expect(String(heard.at(-1))).not.toContain('whsec_short');
+  });
+});
+
+describe('a caller', () => {
+  it('sees and changes only what it registered', async () => {
+    const { register, list, rotate, remove } = telling({ callerOf });
+    const [ofFirst, ofSecond] = [await register(hook, 'first'), await register(hook, 'second')];
+    expect((await list('first')).map(({ id }) => id)).toEqual([idOf(ofFirst)]);
+    expect((await list('second')).map(({ id }) => id)).toEqual([idOf(ofSecond)]);
+    expect(refusalOf(await rotate(idOf(ofFirst), 'second'))).toEqual(notFound);
+    expect(refusalOf(await remove(idOf(ofFirst), 'second'))).toEqual(notFound);
+    expect((await remove(idOf(ofFirst), 'first')).status).toBe(200);
+    expect(await list('second')).toHaveLength(1);
+  });
+
+  it('hears of its own wallets, of some or of all, and of no other', async () => {
+    const { register } = telling({ callerOf });
+    expect((await register(hook, 'bound')).json['wallets']).toEqual([WALLET, USDC]);
+    expect((await register({ ...hook, wallets: [USDC] }, 'bound')).json['wallets']).toEqual([USDC]);
+    const foreign = 'FGETo8T8wMcN2wCjav8VK6eh3dLk63evNDPxzLSJra8B';
+    const refused = await register({ ...hook, wallets: [WALLET, foreign] }, 'bound');
+    expect(refusalOf(refused)).toEqual([403, 'not_allowed', { list: 'wallets', value: foreign }]);
+  });
+
+  it('that may hear of no wallet is not taken for one that may hear of any', async () => {
+    const { register, list } = telling({ callerOf: () => ({ id: 'd', wallets: [] }) });
+    expect(refusalOf(await register())).toEqual([403, 'not_allowed', { list: 'wallets', value: '' }]);
+    expect(await list()).toEqual([]);
+  });
+
+  it('that nobody knows is told so', async () => {
+    const { register, call, rotate, remove } = telling({ callerOf });
+    for (const answer of [await register(), await call(PATH), await rotate('e'), await remove('e')]) {
+      expect(refusalOf(answer)).toEqual([401, 'unauthorized', {}]);
+    }
+  });
+
+  it.each<[string, unknown]>([
+    ['text', 'a'],
+    ['null', null],
+    ['an id that is a number', { id: 1 }],
+    ['an id that is very long', { id: 'x'.repeat(257) }],
+    ['wallets that are text', { id: 'a', wallets: WALLET }],
+    ['a wallet that is none', { id: 'a', wallets: [WALLET, 'me'] }],
+  ])('that the hook gives as %s is no caller', async (_, given) => {
+    const registered: unknown[] = [];
+    const webhooks: WebhookRegistry = {
+      ...fakeRegistry(),
+      register: (request) => (registered.push(request), new Promise(() => undefined)),
+    };
+    expect((await telling({ webhooks, callerOf: () => given as WebhookCaller }).register()).status).toBe(500);
+    const failing = await telling({ webhooks, callerOf: () => Promise.reject(new Error(`hunter2 ${String(given)}`)) }).register();
+    expect([failing.status, failing.text.includes('hunter2'), registered]).toEqual([500, false, []]);
+  });
+
+  it('has registered nothing once it has been told that there was no answer', async () => {
+    let answer = (_: WebhookCaller): void => undefined;
+    const asked = new Promise<WebhookCaller>((resolve) => (answer = resolve));
+    const { register, list } = telling({ timeoutMs: 20, callerOf: () => asked });
+    expect(refusalOf(await register())).toMatchObject([504, 'timeout', {}]);
+    answer({ id: 'a' });
+    expect(await list()).toEqual([]);
+  });
+});
+
+describe('a request about webhooks', () => {
+  it.each<[string, object, string]>([
+    ['no address', { events: hook.events }, 'url'],
+    ['an address that is none', { ...hook, url: 'shop.example.com' }, 'url'],
+    ['an address of another protocol', { ...hook, url: 'file:///etc/passwd' }, 'url'],
+    ['an address that the registry does not tell', { ...hook, url: 'http://shop.example.com' }, 'url'],
+    ['an address without end', { ...hook, url: `https://shop.example.com/${'x'.repeat(4_096)}` }, 'url'],
+    ['no events', { url: hook.url }, 'events'],
+    ['an empty list of events', { ...hook, events: [] }, 'events'],
+    ['an event that there is not', { ...hook, events: ['payment.settled', 'payment.imagined'] }, 'events[1]'],
+    ['events as text', { ...hook, events: 'payment.settled' }, 'events'],
+    ['more events than there are', { ...hook, events: Array.from({ length: 6 }, () => 'payment.settled') }, 'events'],
+    ['an empty list of wallets', { ...hook, wallets: [] }, 'wallets'],
+    ['a wallet that is none', { ...hook, wallets: ['me'] }, 'wallets[0]'],
+    ['many wallets', { ...hook, wallets: Array.from({ length: 101 }, () => WALLET) }, 'wallets'],
+    ['a secret of its own', { ...hook, secret: `whsec_${'A'.repeat(43)}=` }, 'secret'],
+    ['a caller', { ...hook, caller: 'b' }, 'caller'],
+  ])('with %s is refused by the name of the field', async (_, body, option) => {
+    const { register, list } = telling();
+    expect(refusalOf(await register(body))).toEqual([400, 'invalid_option', { option }]);
+    expect(await list()).toEqual([]);
+  });
+
+  it.each<[string, string, string]>([
+    ['DELETE', PATH, 'id'],
+    ['DELETE', `${PATH}?id=a&id=b`, 'id'],
+    ['DELETE', `${PATH}?id=a&force=1`, 'force'],
+    ['DELETE', `${PATH}?id=${'x'.repeat(65)}`, 'id'],
+    ['GET', `${PATH}?caller=b`, 'caller'],
+  ])('by %s %s is refused', async (method, path, option) => {
+    expect(refusalOf(await telling().call(path, { method }))).toEqual([400, 'invalid_option', { option }]);
+  });
+
+  it('that holds a private key is refused wherever it is, and a secret of webhooks is none', async () => {
+    const seed = new Uint8Array(32).fill(7);
+    const key = getBase58Decoder().decode(Uint8Array.of(...seed, ...ed25519.getPublicKey(seed)));
+    const { register, remove, rotate, call } = telling();
+    for (const answer of [
+      await register({ ...hook, url: `https://shop.example.com/?k=${key}` }),
+      await register({ ...hook, wallets: [key] }),
+      await register({ ...hook, secretKey: 'x' }),
+      await rotate(key),
+      await remove(key),
+      await call(PATH, { headers: { 'x-note': key } }),
+    ]) {
+      expect(refusalOf(answer).slice(0, 2)).toEqual([400, 'secret_refused']);
+      expect(answer.text).not.toContain(key);
+    }
+    // As long as one can be: 64 bytes.
+    expect(refusalOf(await rotate(`whsec_${'A'.repeat(86)}==`))).toEqual([400, 'invalid_option', { option: 'id' }]);
+  });
+
+  it('is bounded in type, size, depth and time as any other', async () => {
+    const { post, call } = telling({ timeoutMs: 50 });
+    expect((await post(PATH, hook, { 'content-type': 'text/plain' })).status).toBe(415);
+    expect((await post(PATH, { ...hook, x: 'y'.repeat(70_000) })).status).toBe(413);
+    expect((await post(PATH, '['.repeat(40) + ']'.repeat(40))).status).toBe(400);
+    const body = new ReadableStream<Uint8Array>({ start: (controller) => controller.enqueue(Uint8Array.of(0x7b)) });
+    const endless: RequestInit & { duplex: 'half' } = {
+      ...{ method: 'POST', headers: { 'content-type': 'application/json' }, body, duplex: 'half' },
+    };
+    expect((await call(PATH, endless)).status).toBe(408);
+    const silent = telling({ timeoutMs: 20, webhooks: { ...fakeRegistry(), list: () => new Promise(() => undefined) } });
+    expect(refusalOf(await silent.call(PATH)).slice(0, 2)).toEqual([504, 'timeout']);
+  });
+
+  it('passes the hooks that every operation passes', async () => {
+    const closed = telling({ authorize: () => false });
+    const limited = telling({ rateLimit: () => 2_000 });
+    for (const [{ register, call, rotate, remove }, status] of [
+      [closed, 401],
+      [limited, 429],
+    ] as const) {
+      // prettier-ignore
+      for (const answer of [await register(), await call(PATH), await rotate('e'), await remove('e')]) expect(answer.status).toBe(status);
+    }
+  });
+});
+
+describe('the paths of webhooks', () => {
+  it('are nothing without a registry, and then not in the document that is served', async () => {
+    const pathsOf = async ({ call }: Pick<ReturnType<typeof serving>, 'call'>) =>
+      Object.keys((await call('/openapi.json')).json['paths'] as object);
+    const without = serving();
+    for (const { method, path } of Object.values(webhookOperations)) {
+      expect((await without.call(path, { method })).status).toBe(404);
+    }
+    const shown = await pathsOf(without);
+    expect(await pathsOf(telling())).toEqual(expect.arrayContaining([...shown, PATH, `${PATH}/rotate`]));
+    expect(shown).not.toEqual(expect.arrayContaining([expect.stringContaining('webhooks')]));
+    expect(shown).toContain('/api/quote');
+  });
+
+  it('know their methods, and answer HEAD as GET without the body', async () => {
+    const { call, register } = telling({ basePath: '/pay', callerOf: () => ({ id: 'a' }) });
+    expect((await register()).status).toBe(404);
+    const refused = await call(`/pay${PATH}`, { method: 'PUT' });
+    expect([refused.status, refused.headers.get('allow')]).toEqual([405, 'GET, HEAD, POST, DELETE']);
+    const rotate = await call(`/pay${PATH}/rotate`, { method: 'DELETE' });
+    expect([rotate.status, rotate.headers.get('allow')]).toEqual([405, 'POST']);
+    const head = await call(`/pay${PATH}`, { method: 'HEAD' });
+    expect([head.status, head.text, head.headers.get('content-type')]).toEqual([200, '', 'application/json']);
+  });
+
+  it('may be called from pages that are listed, by each of their methods', async () => {
+    const origin = 'https://app.example.com';
+    const { call } = telling({ cors: [origin], authorize: () => false });
+    const ask = { method: 'OPTIONS', headers: { origin, 'access-control-request-method': 'DELETE' } };
+    const allowed = await call(PATH, ask);
+    expect([allowed.status, allowed.headers.get('access-control-allow-methods')]).toEqual([204, 'GET, HEAD, POST, DELETE']);
+  });
+});
+
+describe('the options for webhooks', () => {
+  it.each<[string, Record<string, unknown>]>([
+    ['webhooks', { webhooks: {} }],
+    ['webhooks', { webhooks: null }],
+    ['webhooks', { webhooks: { ...fakeRegistry(), rotate: undefined } }],
+    ['callerOf', { webhooks: fakeRegistry(), callerOf: 'a' }],
+    ['callerOf', { callerOf }],
+  ])('are refused at once where %s is wrong', (option, options) => {
+    expect(() => createHandler(fakeTransport().transport, options as HandlerOptions)).toThrow(
+      expect.objectContaining({ code: 'invalid_option', details: { option } }),
+    );
+  });
+});
