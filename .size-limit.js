@@ -20,4 +20,11 @@ export default [
     import: '{ createHandler }',
     limit: '30 kB',
   },
+  {
+    name: 'receiver of webhooks',
+    path: 'dist/adapters/webhooks/index.js',
+    import: '{ verifyWebhook }',
+    limit: '10 kB',
+    modifyEsbuildConfig: (config) => ({ ...config, platform: 'node' }),
+  },
 ];

@@ -7,9 +7,21 @@ type Plugin = NonNullable<Options['esbuildPlugins']>[number];
 /**
  * Packages whose code is in ours. ky has no CommonJS build. spl-token would bring bigint-buffer, which has an advisory without a fix, is
  * compiled on installation, and prints where that failed: bundled, its pure JavaScript half does, and nothing of it is installed. Of valibot the wire
- * uses a few functions, which are smaller than one more package to install and to trust.
+ * uses a few functions, which are smaller than one more package to install and to trust. standardwebhooks is 4 kB with all that it needs.
  */
-const BUNDLED = ['ky', '@solana/spl-token', '@solana/buffer-layout-utils', 'bigint-buffer', 'valibot'];
+const BUNDLED = [
+  'ky',
+  '@solana/spl-token',
+  '@solana/buffer-layout-utils',
+  'bigint-buffer',
+  'valibot',
+  'standardwebhooks',
+  '@stablelib/base64',
+  'fast-sha256',
+];
+
+/** The license of a package that is published without: as its repository has it. */
+const LICENSES: Readonly<Record<string, string>> = { standardwebhooks: 'scripts/licenses/standardwebhooks.txt' };
 
 const reading = "readFileSync(new URL('./venue.so', import.meta.url))";
 const importing = "import { readFileSync } from 'node:fs';";
@@ -42,9 +54,10 @@ const dropDecimals: Plugin = {
 };
 
 async function licenseOf(name: string): Promise<string> {
-  const file = (await readdir(`node_modules/${name}`)).find((one) => /^licen[sc]e/i.test(one));
-  if (file === undefined) throw new Error(`${name} has no license file to hand on.`);
-  return `${name}\n\n${(await readFile(`node_modules/${name}/${file}`, 'utf8')).trim()}\n`;
+  const own = (await readdir(`node_modules/${name}`)).find((one) => /^licen[sc]e/i.test(one));
+  const path = own === undefined ? LICENSES[name] : `node_modules/${name}/${own}`;
+  if (path === undefined) throw new Error(`${name} has no license file to hand on.`);
+  return `${name}\n\n${(await readFile(path, 'utf8')).trim()}\n`;
 }
 
 export default defineConfig({
@@ -57,6 +70,7 @@ export default defineConfig({
     'adapters/journal/postgres': 'adapters/journal/postgres.ts',
     'adapters/node': 'adapters/node.ts',
     'adapters/sandbox/index': 'adapters/sandbox/index.ts',
+    'adapters/webhooks/index': 'adapters/webhooks/index.ts',
   },
   format: ['esm', 'cjs'],
   target: 'es2021',

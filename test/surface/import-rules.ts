@@ -43,6 +43,7 @@ const DOORS: readonly { readonly name: RegExp; readonly where: RegExp; readonly 
   { name: /^@solana\/(web3\.js|spl-token)(\/|$)/, where: /^src\/solana\//, once: false },
   { name: /^ky(\/|$)/, where: /^src\//, once: true },
   { name: /^valibot(\/|$)/, where: /^src\/wire\//, once: false },
+  { name: /^standardwebhooks(\/|$)/, where: /^adapters\/webhooks\/signature\.ts$/, once: true },
   // The name is Node's own and that of the npm package; both give the class that web3.js and spl-token want.
   { name: /^buffer\/?$/, where: /^src\/solana\//, once: false },
 ];

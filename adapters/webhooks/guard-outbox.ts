@@ -1,0 +1,36 @@
+import { isExactChangeError, TransportError } from '../../src/errors.js';
+import type { Outbox } from '../../src/journal/outbox.js';
+import { bounded } from '../../src/solana/bounded.js';
+
+/** For one call of an outbox. */
+const TIMEOUT_MS = 15_000;
+
+/** An outbox that fails, or does not answer, rejects with `journal_unavailable`. */
+export function guardOutbox(outbox: Outbox): Outbox {
+  return {
+    take: (options) => call('take', () => outbox.take(options)),
+    finish: (job, next) => call('finish', () => outbox.finish(job, next)),
+    endpoints: () => call('endpoints', () => outbox.endpoints()),
+    putEndpoint: (endpoint) => call('endpoints', () => outbox.putEndpoint(endpoint)),
+    removeEndpoint: (id) => call('endpoints', () => outbox.removeEndpoint(id)),
+    onAdded: (listener) => outbox.onAdded(listener),
+  };
+}
+
+async function call<T>(step: string, work: () => Promise<T>): Promise<T> {
+  const late = () => new Error(`The outbox did not answer within ${TIMEOUT_MS} ms.`);
+  try {
+    // In an async function: an outbox may throw at once.
+    return await bounded(TIMEOUT_MS, late, [], async () => work());
+  } catch (cause) {
+    if (isExactChangeError(cause)) throw cause;
+    throw new TransportError(
+      'journal_unavailable',
+      'The outbox of the journal could not be read or written. Repair it; what waits in it is told then.',
+      {
+        details: { step },
+        cause,
+      },
+    );
+  }
+}

@@ -1,0 +1,80 @@
+import type { Outbox } from '../../src/journal/outbox.js';
+import type { Journal } from '../../src/journal/types.js';
+import { refuse } from '../../src/policy/read.js';
+import { isRecord } from './event.js';
+import type { TargetRules } from './target.js';
+
+export interface WebhooksOptions {
+  /** What is written into it is told: one that keeps an outbox, such as `fileJournal(path, { outbox: true })`. Clients take the same one. */
+  readonly journal: Journal;
+  /** Ports of endpoints; default `[443]`. */
+  readonly ports?: readonly number[] | undefined;
+  /** For tests: loopback and private addresses, `http:` and every port. Never where others register. */
+  readonly allowPrivateTargets?: boolean | undefined;
+  /** Milliseconds for one delivery, from the name to the answer; default 20000. */
+  readonly timeoutMs?: number | undefined;
+  /** Deliveries at once; default 16. */
+  readonly concurrency?: number | undefined;
+  /** Of those, to one endpoint; default 4, or half of `concurrency` where that is less. */
+  readonly perEndpoint?: number | undefined;
+  /**
+   * Hears of each endpoint that is told nothing more (`service_unavailable`, with the last answer's status), and of an outbox that fails (`journal_unavailable`). No
+   * secret, address or word of a receiver is in it, other than in what Node says of a connection (`cause`).
+   */
+  readonly onError?: ((error: unknown) => void) | undefined;
+}
+
+/** Options, checked and complete. */
+export interface WebhooksSettings {
+  readonly outbox: Outbox;
+  readonly rules: TargetRules;
+  readonly timeoutMs: number;
+  readonly concurrency: number;
+  readonly perEndpoint: number;
+  readonly onError: (error: unknown) => void;
+}
+
+const NAMES: readonly string[] = ['journal', 'ports', 'allowPrivateTargets', 'timeoutMs', 'concurrency', 'perEndpoint', 'onError'];
+
+/** Checks options and fills in the defaults. Throws `ConfigError` (`invalid_option`). */
+export function parseWebhooksOptions(options: WebhooksOptions): WebhooksSettings {
+  if (!isRecord(options)) throw refuse('options', 'must be an object with a journal.');
+  const unknown = Object.keys(options).find((name) => !NAMES.includes(name));
+  if (unknown !== undefined) throw refuse(unknown, 'is not known. Check its spelling.');
+  const { journal, ports = [443], allowPrivateTargets = false, timeoutMs, concurrency: at = 16, perEndpoint, onError } = options;
+  if (typeof allowPrivateTargets !== 'boolean') throw refuse('allowPrivateTargets', 'must be true or false.');
+  if (onError !== undefined && typeof onError !== 'function') throw refuse('onError', 'must be a function.');
+  const concurrency = readWhole('concurrency', at, 1_000);
+  return {
+    outbox: readOutbox(journal),
+    rules: { allowPrivate: allowPrivateTargets, ports: readPorts(ports) },
+    timeoutMs: readWhole('timeoutMs', timeoutMs ?? 20_000, 120_000),
+    concurrency,
+    perEndpoint: readWhole('perEndpoint', perEndpoint ?? Math.max(1, Math.min(4, Math.floor(concurrency / 2))), concurrency),
+    onError: onError ?? (() => undefined),
+  };
+}
+
+function readOutbox(journal: unknown): Outbox {
+  if (!isJournal(journal)) throw refuse('journal', 'must be a journal, the one that the clients write to.');
+  const { outbox } = journal;
+  if (outbox === undefined)
+    throw refuse('journal', 'must keep an outbox: make it with fileJournal(path, { outbox: true }), or another with the same option.');
+  return outbox;
+}
+
+function isJournal(value: unknown): value is Journal {
+  return isRecord(value) && typeof value['reserve'] === 'function' && typeof value['put'] === 'function';
+}
+
+function readPorts(ports: unknown): readonly number[] {
+  const isPort = (port: unknown): port is number => typeof port === 'number' && Number.isInteger(port) && port > 0 && port < 65_536;
+  if (!Array.isArray(ports) || ports.length === 0 || !ports.every(isPort)) throw refuse('ports', 'must be a list of port numbers.');
+  return [...ports];
+}
+
+function readWhole(option: string, value: unknown, most: number): number {
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < 1 || value > most)
+    throw refuse(option, `must be a whole number from 1 to ${most}.`);
+  return value;
+}

@@ -1,0 +1,120 @@
+import { hex } from '@scure/base';
+import type { Endpoint, EndpointSecret, Outbox, WebhookEventName } from '../../src/journal/outbox.js';
+import { webhookEvents } from '../../src/journal/outbox.js';
+import { readAddress, readList, refuse } from '../../src/policy/read.js';
+import type { Runtime } from '../../src/runtime.js';
+import type { Endpoints } from './endpoints.js';
+import { isEventName, isRecord } from './event.js';
+import { secretOf } from './signature.js';
+import { readTarget, type TargetRules } from './target.js';
+import type { NewWebhookEndpoint, WebhookEndpoint, WebhookRegistry, WebhookRequest } from './types.js';
+
+export interface RegistryParts {
+  readonly outbox: Outbox;
+  readonly endpoints: Endpoints;
+  readonly runtime: Runtime;
+  readonly rules: TargetRules;
+}
+
+const NAMES: readonly string[] = ['url', 'events', 'wallets'];
+const MAX_ENDPOINTS = 100;
+const MAX_WALLETS = 100;
+const MAX_CALLER = 256;
+const ID_BYTES = 16;
+const KEY_BYTES = 32;
+const OVERLAP_MS = 24 * 60 * 60_000;
+/** Signing along; who rotates more often than that in a day has a receiver that is quicker than the overlap. */
+const MAX_OLD_SECRETS = 3;
+
+/** Who is told what, in an outbox. */
+export function registryOf({ outbox, endpoints, runtime, rules }: RegistryParts): WebhookRegistry {
+  const newSecret = (): EndpointSecret => ({ secret: secretOf(runtime.randomBytes(KEY_BYTES)) });
+  return {
+    async register(request, caller = '') {
+      const wanted = readRequest(request, rules);
+      readCaller(caller);
+      return endpoints.change(async (all) => {
+        if (all.filter((one) => one.caller === caller).length >= MAX_ENDPOINTS)
+          throw refuse('url', `would be one endpoint too many: remove one of ${MAX_ENDPOINTS} first.`);
+        const id = `we_${hex.encode(runtime.randomBytes(ID_BYTES))}`;
+        const endpoint = { id, ...wanted, caller, secrets: [newSecret()], createdAt: runtime.now() };
+        await outbox.putEndpoint(endpoint);
+        return withSecret(endpoint);
+      });
+    },
+    async list(caller = '') {
+      readCaller(caller);
+      return (await outbox.endpoints()).filter((one) => one.caller === caller).map(shown);
+    },
+    async rotate(id, caller = '') {
+      readCaller(caller);
+      return endpoints.change(async (all) => {
+        const endpoint = all.find((one) => one.id === id && one.caller === caller);
+        if (endpoint === undefined) return undefined;
+        const { disabledAt: _, ...rest } = endpoint;
+        const rotated = { ...rest, secrets: [newSecret(), ...overlapping(endpoint, runtime.now())] };
+        await outbox.putEndpoint(rotated);
+        return withSecret(rotated);
+      });
+    },
+    async remove(id, caller = '') {
+      readCaller(caller);
+      return endpoints.change(
+        async (all) => all.some((one) => one.id === id && one.caller === caller) && (await outbox.removeEndpoint(id)),
+      );
+    },
+  };
+}
+
+/** Tells an endpoint nothing more; unless it has a new secret by now, as who rotates wants it to be told again. */
+export function disableEndpoint({ outbox, endpoints, runtime }: Omit<RegistryParts, 'rules'>, seen: Endpoint): Promise<void> {
+  return endpoints.change(async (all) => {
+    const endpoint = all.find(({ id }) => id === seen.id);
+    if (endpoint === undefined || endpoint.disabledAt !== undefined || endpoint.secrets[0]?.secret !== seen.secrets[0]?.secret) return;
+    await outbox.putEndpoint({ ...endpoint, disabledAt: runtime.now() });
+  });
+}
+
+function overlapping({ secrets }: Endpoint, now: number): EndpointSecret[] {
+  return secrets
+    .filter(({ until }) => until === undefined || until > now)
+    .map(({ secret, until = now + OVERLAP_MS }) => ({ secret, until }))
+    .slice(0, MAX_OLD_SECRETS);
+}
+
+/** Without its secrets, and without whose it is. */
+function shown({ id, url, events, wallets, createdAt, disabledAt }: Endpoint): WebhookEndpoint {
+  return { id, url, events, createdAt, ...(wallets === undefined ? {} : { wallets }), ...(disabledAt === undefined ? {} : { disabledAt }) };
+}
+
+function withSecret(endpoint: Endpoint): NewWebhookEndpoint {
+  return { ...shown(endpoint), secret: endpoint.secrets[0]?.secret ?? '' };
+}
+
+function readRequest(request: WebhookRequest, rules: TargetRules): Pick<Endpoint, 'url' | 'events' | 'wallets'> {
+  if (!isRecord(request)) throw refuse('request', 'must be an object.');
+  const unknown = Object.keys(request).find((name) => !NAMES.includes(name));
+  if (unknown !== undefined) throw refuse(unknown, 'is not known. Check its spelling.');
+  const { href } = readTarget(request.url, rules);
+  const events = readList('events', request.events, readEventName);
+  if (events.length === 0) throw refuse('events', 'must name at least one event.');
+  const common = { url: href, events: unique(events) };
+  if (request.wallets === undefined) return common;
+  const wallets = unique(readList('wallets', request.wallets, (option, one) => readAddress(option, one)));
+  if (wallets.length === 0 || wallets.length > MAX_WALLETS)
+    throw refuse('wallets', `must name 1 to ${MAX_WALLETS} wallets. Leave it out for all.`);
+  return { ...common, wallets };
+}
+
+function readEventName(option: string, name: unknown): WebhookEventName {
+  if (!isEventName(name)) throw refuse(option, `must be one of ${webhookEvents.join(', ')}.`);
+  return name;
+}
+
+function readCaller(caller: unknown): void {
+  if (typeof caller !== 'string' || caller.length > MAX_CALLER) throw refuse('caller', `must be text of at most ${MAX_CALLER} characters.`);
+}
+
+function unique<T>(list: readonly T[]): T[] {
+  return [...new Set(list)];
+}

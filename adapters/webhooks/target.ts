@@ -1,0 +1,77 @@
+import { refuse } from '../../src/policy/read.js';
+import { readAddress, whyNotPublic } from './addresses.js';
+
+/** Where events may be told. */
+export interface TargetRules {
+  /** Loopback, private addresses, `http:` and every port: for tests. */
+  readonly allowPrivate: boolean;
+  readonly ports: readonly number[];
+}
+
+const MAX_URL = 2_048;
+const LABEL = /^(?!-)[a-z0-9_-]{1,63}(?<!-)$/;
+
+/** Ends of names that nobody outside is called by. */
+const PRIVATE_NAMES: readonly (readonly [end: string, why: string])[] = [
+  ['localhost', 'this machine (RFC 6761)'],
+  ['local', 'the network at hand (RFC 6762)'],
+  ['internal', 'private use (ICANN, 2024); metadata of Google Cloud'],
+  ['home.arpa', 'home networks (RFC 8375)'],
+  ['lan', 'routers call what is behind them so'],
+  ['home', 'never given to anybody outside'],
+  ['corp', 'never given to anybody outside'],
+  ['mail', 'never given to anybody outside'],
+  ['intranet', 'networks of companies'],
+  ['private', 'networks of companies'],
+  ['test', 'tests (RFC 6761)'],
+  ['example', 'documentation (RFC 6761)'],
+  ['invalid', 'never there (RFC 6761)'],
+  ['onion', 'not in DNS (RFC 7686)'],
+  ['alt', 'not in DNS (RFC 9476)'],
+];
+
+/**
+ * Reads the address of an endpoint. What its name leads to is checked where it is connected to. Throws `ConfigError` (`invalid_option`, `url`).
+ */
+export function readTarget(text: unknown, { allowPrivate, ports }: TargetRules): URL {
+  if (typeof text !== 'string' || text.length > MAX_URL) throw refuse('url', `must be an address of at most ${MAX_URL} characters.`);
+  // URL would leave some of these out, or take them for a slash.
+  if (/[\s\p{Cc}\\]/u.test(text)) throw refuse('url', 'must not hold spaces, control characters or backslashes.');
+  const url = parse(text);
+  if (url === undefined || !(url.protocol === 'https:' || (allowPrivate && url.protocol === 'http:')))
+    throw refuse('url', 'must be an absolute https: address.');
+  if (/^[a-z]+:\/\/[^/?#]*@/i.test(text))
+    throw refuse('url', 'must not hold a name or a password. Put a token into its path, or check the signature.');
+  if (text.includes('#')) throw refuse('url', 'must not have a fragment: nobody would be sent it.');
+  if (!allowPrivate && !ports.includes(portOf(url))) throw refuse('url', `must be of port ${ports.join(' or ')}.`);
+  const why = allowPrivate ? undefined : whyNotPublicHost(url.hostname);
+  if (why !== undefined) throw refuse('url', `must lead outside, to a public name or address. Its host is not: ${why}.`);
+  return url;
+}
+
+/** The address in numbers that a URL names, if it does. */
+export function literalOf({ hostname }: URL): string | undefined {
+  const text = hostname.replace(/^\[(.*)\]$/, '$1');
+  return readAddress(text) === undefined ? undefined : text;
+}
+
+/** `URL` has made one form of every notation: decimal, octal and hexadecimal numbers, full-width letters, escapes. */
+function whyNotPublicHost(hostname: string): string | undefined {
+  if (hostname.startsWith('[') || readAddress(hostname) !== undefined) return whyNotPublic(hostname.replace(/^\[(.*)\]$/, '$1'));
+  const labels = hostname.split('.');
+  if (labels.length < 2) return 'a name without a dot is one of the network at hand';
+  if (hostname.length > 253 || !labels.every((label) => LABEL.test(label))) return 'no name of the internet is spelt like that';
+  return PRIVATE_NAMES.find(([end]) => hostname === end || hostname.endsWith(`.${end}`))?.[1];
+}
+
+function portOf({ port, protocol }: URL): number {
+  return port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port);
+}
+
+function parse(text: string): URL | undefined {
+  try {
+    return new URL(text);
+  } catch {
+    return undefined;
+  }
+}

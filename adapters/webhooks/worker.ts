@@ -1,0 +1,234 @@
+import { TransportError } from '../../src/errors.js';
+import type { Endpoint, NextJob, Outbox, OutboxJob } from '../../src/journal/outbox.js';
+import type { Runtime } from '../../src/runtime.js';
+import { DRAIN_MS, type Deliver } from './deliver.js';
+import { wants, type Endpoints } from './endpoints.js';
+import { createLanes, type Leased } from './lanes.js';
+import { messageOf } from './message.js';
+import { disableEndpoint } from './registry.js';
+import { askedWait, nextTry, restAfter } from './schedule.js';
+
+export interface WorkerParts {
+  readonly outbox: Outbox;
+  readonly endpoints: Endpoints;
+  readonly deliver: Deliver;
+  readonly runtime: Runtime;
+  readonly timeoutMs: number;
+  readonly concurrency: number;
+  readonly perEndpoint: number;
+  readonly onError: (error: unknown) => void;
+}
+
+/** Takes what is due out of an outbox and delivers it. */
+export interface Worker {
+  start(): void;
+  close(): Promise<void>;
+}
+
+/** What became of one delivery. `status` is 0 where there was no answer. */
+type Outcome =
+  { readonly told: true } | { readonly told: false; readonly status: number; readonly askedMs: number; readonly cause?: unknown };
+
+/** Others may have added something: how often to look, at least and with as much again by chance. */
+const LOOK_MS = 1_000;
+/** How long a job may wait here for its endpoint, and how long its end may take to be written. */
+const WAIT_MS = 60_000;
+const WRITE_MS = 20_000;
+const TAKEN_PER_PLACE = 4;
+/** For deliveries under way when it closes; then they are cut off, and made again by whoever delivers next. */
+const CLOSE_MS = 10_000;
+const GONE = 410;
+
+export function createWorker(parts: WorkerParts): Worker {
+  const { outbox, endpoints, deliver, runtime, timeoutMs, concurrency, perEndpoint, onError } = parts;
+  const neededMs = timeoutMs + DRAIN_MS + WRITE_MS;
+  const leaseMs = neededMs + WAIT_MS;
+  const lanes = createLanes({ concurrency, perEndpoint, neededMs });
+  const cut = new AbortController();
+  const runs = new Set<Promise<void>>();
+
+  let working: Promise<void> | undefined;
+  let closed: Promise<void> | undefined;
+  let added = false;
+  let wake = (): void => undefined;
+  /** Nothing is asked for before then, unless something happens. */
+  let quietUntil = 0;
+  /** The last question brought as much as was asked for. */
+  let more = false;
+  /** When a job of ours is due again, as far as is known. */
+  let due = Infinity;
+  let failures = 0;
+
+  const isClosing = () => closed !== undefined;
+  const random = () => {
+    const [high = 0, low = 0] = runtime.randomBytes(2);
+    return (high * 256 + low) / 65_535;
+  };
+
+  async function work(): Promise<void> {
+    while (!isClosing()) {
+      launch();
+      if (added && failures === 0) quietUntil = 0;
+      added = false;
+      const now = runtime.now();
+      if (lanes.hasRoom && (now >= quietUntil || (more && lanes.waiting === 0))) await ask(now);
+      else await nap(Math.max(1, Math.min(quietUntil - now, 2 * LOOK_MS)));
+    }
+  }
+
+  /** Until something happens, or for so long; it does not keep the process alive. */
+  async function nap(ms: number): Promise<void> {
+    if (added || isClosing()) return;
+    const controller = new AbortController();
+    wake = () => controller.abort();
+    await runtime.idle(ms, controller.signal).catch(() => undefined);
+    wake = () => undefined;
+  }
+
+  async function ask(now: number): Promise<void> {
+    if (due <= now) due = Infinity;
+    try {
+      const jobs = await outbox.take({ limit: concurrency * TAKEN_PER_PLACE, leaseMs, now });
+      more = jobs.length === concurrency * TAKEN_PER_PLACE;
+      await Promise.all(jobs.map((job) => accept(job, now + leaseMs)));
+      failures = 0;
+      const isFruitful = launch() > 0 || jobs.some(({ endpoint }) => endpoint === undefined);
+      quietUntil = isFruitful ? 0 : Math.min(due, runtime.now() + LOOK_MS * (1 + random()));
+    } catch (error) {
+      failed(error);
+    }
+  }
+
+  function failed(error: unknown): void {
+    failures += 1;
+    more = false;
+    quietUntil = runtime.now() + restAfter(failures, random());
+    report(error);
+  }
+
+  async function accept(job: OutboxJob, until: number): Promise<void> {
+    const { endpoint } = job;
+    if (endpoint === undefined) return fanOut(job);
+    // It has waited long, and is not to wait before all others again.
+    if (!lanes.add({ job, endpoint, until })) await end(job, [again(job, endpoint, runtime.now() + WAIT_MS)]);
+  }
+
+  /** An event becomes a job for each endpoint that wants it, all in one step. */
+  async function fanOut(job: OutboxJob): Promise<void> {
+    const { event } = job;
+    const ids = (await endpoints.all()).filter((one) => wants(one, event)).map(({ id }) => id);
+    await end(
+      job,
+      ids.map((endpoint) => ({ event, endpoint, failures: 0, dueAt: runtime.now() })),
+    );
+  }
+
+  function launch(): number {
+    let launched = 0;
+    while (!isClosing()) {
+      const leased = lanes.next(runtime.now());
+      if (leased === undefined) break;
+      launched += 1;
+      const run = runOne(leased).finally(() => {
+        runs.delete(run);
+        lanes.end(leased);
+        wake();
+      });
+      runs.add(run);
+    }
+    return launched;
+  }
+
+  /** One delivery and what follows of it. It never rejects: what could not be written is given again when its lease is over. */
+  async function runOne({ job, endpoint }: Leased): Promise<void> {
+    try {
+      const target = (await endpoints.all()).find(({ id }) => id === endpoint);
+      await end(job, target === undefined || target.disabledAt !== undefined ? [] : await tell(job, target));
+    } catch (error) {
+      failed(error);
+    }
+  }
+
+  /** What is to be in the place of a job after it was delivered, or not. */
+  async function tell(job: OutboxJob, endpoint: Endpoint): Promise<NextJob[]> {
+    const outcome = await outcomeOf(job, endpoint);
+    if (outcome.told) return [];
+    const now = runtime.now();
+    // It was we who stopped: it may have arrived, and it is told again.
+    if (cut.signal.aborted) return [again(job, endpoint.id, now)];
+    const tries = job.failures + 1;
+    const { status, askedMs } = outcome;
+    const dueAt = status === GONE ? undefined : nextTry(tries, now, random(), askedMs);
+    if (dueAt !== undefined) return [{ event: job.event, endpoint: endpoint.id, failures: tries, dueAt }];
+    await disableEndpoint({ outbox, endpoints, runtime }, endpoint);
+    report(givenUp(job, endpoint, tries, outcome));
+    return [];
+  }
+
+  async function outcomeOf({ event }: OutboxJob, endpoint: Endpoint): Promise<Outcome> {
+    try {
+      const { status, retryAfter } = await deliver(messageOf(endpoint, event, runtime.now()), cut.signal);
+      if (status >= 200 && status < 300) return { told: true };
+      return { told: false, status, askedMs: askedWait(status, retryAfter, runtime.now()) };
+    } catch (cause) {
+      return { told: false, status: 0, askedMs: 0, cause };
+    }
+  }
+
+  async function end(job: OutboxJob, next: readonly NextJob[]): Promise<void> {
+    await outbox.finish(job, next);
+    due = next.reduce((soonest, { dueAt }) => Math.min(soonest, dueAt), due);
+    if (due < quietUntil && failures === 0) quietUntil = due;
+  }
+
+  /** A log that fails must not stop what it tells of. */
+  function report(error: unknown): void {
+    new Promise<void>((resolve) => resolve(onError(error))).catch(() => undefined);
+  }
+
+  async function stop(forget: () => void): Promise<void> {
+    forget();
+    wake();
+    await working;
+    const ended = new AbortController();
+    const late = runtime.sleep(CLOSE_MS, ended.signal).then(
+      () => cut.abort(),
+      () => undefined,
+    );
+    // What only waited here waits on in the outbox, for anybody.
+    await Promise.all([...runs, ...lanes.clear().map(({ job, endpoint }) => end(job, [again(job, endpoint, job.dueAt)]).catch(report))]);
+    ended.abort();
+    await late;
+  }
+
+  let forget = (): void => undefined;
+  return {
+    start() {
+      if (working !== undefined) return;
+      forget = outbox.onAdded(() => {
+        added = true;
+        wake();
+      });
+      working = work();
+    },
+    close() {
+      // Set before anything is awaited: the loop looks at it.
+      closed ??= Promise.resolve().then(() => stop(forget));
+      wake();
+      return closed;
+    },
+  };
+}
+
+function again({ event, failures }: OutboxJob, endpoint: string, dueAt: number): NextJob {
+  return { event, endpoint, failures, dueAt };
+}
+
+/** Neither its address, which may hold a token, nor anything that it said. */
+function givenUp({ event }: OutboxJob, { id }: Endpoint, tries: number, outcome: Outcome & { readonly told: false }): TransportError {
+  const { status } = outcome;
+  const why = status === GONE ? 'says that it is gone' : `failed ${tries} times`;
+  const cause = 'cause' in outcome ? { cause: outcome.cause } : {};
+  const message = `The endpoint ${id} ${why}, so it was not told of ${event.id} and is told nothing more. Repair it and rotate its secret, or remove it.`;
+  return new TransportError('service_unavailable', message, { details: { status }, retry: 'never', ...cause });
+}
