@@ -107,7 +107,11 @@ export async function choose(core: Core, terms: PaymentRequired, options: Choose
   else {
     const funded: Funded[] = [];
     for (const one of short.slice(0, MAX_COMPARED)) {
-      const funding = await findFunding(core, one.offer, one.facts, one.offer.amount, { signal: options.signal }).catch(asRefusal);
+      const funding = await findFunding(core, one.offer, one.facts, one.offer.amount, {
+        signal: options.signal,
+        // The cheapest as it stands is mostly the one that is paid.
+        toSwap: !options.quote && one === short[0],
+      }).catch(asRefusal);
       if (isExactChangeError(funding)) refused.set(one.offer.index, funding);
       else funded.push({ one, funding });
     }
