@@ -75,21 +75,20 @@ function readV4(text: string): bigint | undefined {
 function readV6(text: string): bigint | undefined {
   const halves = text.split('::');
   if (halves.length > 2) return undefined;
-  const [head, tail] = halves.map(readGroups);
+  const [head, tail] = halves.map((half, index) => readGroups(half, index === halves.length - 1));
   if (head === undefined || (halves.length === 2 && tail === undefined)) return undefined;
   const missing = 8 - head.length - (tail?.length ?? 0);
   if (tail === undefined ? missing !== 0 : missing < 1) return undefined;
   return joined([...head, ...Array<bigint>(missing).fill(0n), ...(tail ?? [])], 16n);
 }
 
-/** The numbers of 16 bits between colons. */
-function readGroups(text: string): bigint[] | undefined {
+/** The numbers of 16 bits between colons; the last two may be one of IPv4. */
+function readGroups(text: string, isLast: boolean): bigint[] | undefined {
   if (text === '') return [];
   const parts = text.split(':');
-  const last = parts[parts.length - 1] ?? '';
-  const v4 = last.includes('.') ? readV4(last) : undefined;
-  const words = last.includes('.') ? parts.slice(0, -1) : parts;
-  if ((last.includes('.') && v4 === undefined) || !words.every((part) => /^[0-9a-f]{1,4}$/i.test(part))) return undefined;
+  const v4 = isLast ? readV4(parts[parts.length - 1] ?? '') : undefined;
+  const words = v4 === undefined ? parts : parts.slice(0, -1);
+  if (!words.every((part) => /^[0-9a-f]{1,4}$/i.test(part))) return undefined;
   return [...words.map((part) => BigInt(`0x${part}`)), ...(v4 === undefined ? [] : [v4 >> 16n, v4 & 0xffffn])];
 }
 

@@ -107,7 +107,8 @@ function readHeaders(headers: unknown): (name: string) => string {
 }
 
 function readBody(body: unknown): string | Uint8Array {
-  if (typeof body === 'string' || body instanceof Uint8Array) return body;
+  if (typeof body === 'string') return body;
+  if (ArrayBuffer.isView(body)) return new Uint8Array(body.buffer, body.byteOffset, body.byteLength);
   if (body instanceof ArrayBuffer) return new Uint8Array(body);
   throw refuse('body', 'must be the body as it came, its text or its bytes: what was parsed cannot be checked.');
 }
