@@ -4,39 +4,41 @@ import { choose, type Choice } from '../src/autopay/choose.js';
 import { coreOver, type Core } from '../src/autopay/core.js';
 import { findFunding } from '../src/autopay/funding.js';
 import { composePayment } from '../src/autopay/sign-payment.js';
+import { RESEND_MS } from '../src/autopay/run-swap.js';
 import { readLanded, swapFailed } from '../src/autopay/swap-outcome.js';
 import type { LocalSettings } from '../src/config.js';
 import { startDeadline } from '../src/deadline.js';
 import { amendError, ConfigError, isExactChangeError, TransactionError } from '../src/errors.js';
 import { createEvents } from '../src/events.js';
 import { newWallet } from '../src/journal/registry.js';
-import { associatedTokenAddress } from '../src/solana/accounts.js';
+import { refuse } from '../src/policy/read.js';
 import { isAddress } from '../src/solana/address.js';
 import { landTransaction } from '../src/solana/confirm.js';
-import { verifySignature } from '../src/solana/keys.js';
 import type { Rpc } from '../src/solana/rpc.js';
-import { assembleTransaction, decodeTransaction, firstSignature, messageSigners, resolveInstructions } from '../src/solana/transaction.js';
+import { assembleTransaction, firstSignature } from '../src/solana/transaction.js';
 import { SIGNATURE_LAMPORTS } from '../src/swap/budget.js';
 import type { AutoPayRequest, PaymentResult, Transport } from '../src/transport.js';
 import { readOffers } from '../src/x402/offers.js';
 import { encodePayment } from '../src/x402/payload.js';
-import type { Offer, PaymentRequired } from '../src/x402/types.js';
+import type { PaymentRequired } from '../src/x402/types.js';
+import { readPayment } from './auto-pay-payment.js';
 import { narrowed, swapAmountOf } from './auto-pay-request.js';
+import { readSigned } from './auto-pay-swap.js';
 import { parsedOffer, termsOf } from './local-parse.js';
 
-interface Deps {
+/** @internal What a step works with. */
+export interface AutoPayDeps {
   readonly settings: LocalSettings;
   readonly rpc: Rpc;
   readonly transport: Transport;
 }
 
-const RESEND_MS = 2_000;
 // An HTTP caller does not wait for long; what is not confirmed by then is asked for again.
-const SWAP_WAIT_MS = 20_000;
+export const SWAP_WAIT_MS = 20_000;
 
 /** One step of a payment that somebody else signs. Keeps nothing between steps. */
 export async function autoPayStep(
-  { settings, rpc, transport }: Deps,
+  { settings, rpc, transport }: AutoPayDeps,
   request: AutoPayRequest,
   signal: AbortSignal | undefined,
 ): Promise<PaymentResult> {
@@ -45,9 +47,25 @@ export async function autoPayStep(
     throw new ConfigError('invalid_option', 'Option wallet must be a base58 address.', { details: { option: 'wallet' } });
   const terms = termsOf(request.paymentRequired);
   if (signedPayment !== undefined) return present(terms, settings.network, wallet, bytesOf('signedPayment', signedPayment));
+  const core = planner({ settings, rpc, transport }, request, autoSwap);
+  await core.ready();
+  if (signedSwap === undefined) return plan(core, terms, { signal, swapAmount: swapAmountOf(request) });
+  const bytes = bytesOf('signedSwap', signedSwap);
+  const submitted = await submit(core, wallet, bytes, signal);
+  if (submitted !== undefined) return { state: 'swap_submitted', signature: submitted, offer: firstOffer(terms, settings.network, wallet) };
+  try {
+    return await plan(core, terms, { signal });
+  } catch (error) {
+    // Whatever keeps the payment from being made, the swap for it was.
+    throw isExactChangeError(error) ? amendError(error, { moved: [{ kind: 'swap', signature: firstSignature(bytes) }] }) : error;
+  }
+}
+
+/** A core that plans one step for a wallet, within what the request asks for, and keeps nothing. */
+export function planner({ settings, rpc, transport }: AutoPayDeps, request: AutoPayRequest, autoSwap: boolean): Core {
   const config = {
     ...narrowed(settings, request),
-    signer: { address: wallet, signMessage: () => Promise.reject(new TypeError('this core only plans')) },
+    signer: { address: request.wallet, signMessage: () => Promise.reject(new TypeError('this core only plans')) },
     transport,
     autoSwap,
     apiUrl: undefined,
@@ -55,24 +73,24 @@ export async function autoPayStep(
     journal: undefined,
     retryWindow: 0,
   };
-  const core = coreOver(config, createEvents(settings.runtime.now), rpc, transport, newWallet());
-  await core.ready();
-  if (signedSwap === undefined) return plan(core, terms, signal, swapAmountOf(request));
-  const bytes = bytesOf('signedSwap', signedSwap);
-  const submitted = await submit(core, wallet, bytes, signal);
-  if (submitted !== undefined) return { state: 'swap_submitted', signature: submitted, offer: firstOffer(terms, settings.network, wallet) };
-  try {
-    return await plan(core, terms, signal);
-  } catch (error) {
-    // Whatever keeps the payment from being made, the swap for it was.
-    throw isExactChangeError(error) ? amendError(error, { moved: [{ kind: 'swap', signature: firstSignature(bytes) }] }) : error;
-  }
+  return coreOver(config, createEvents(settings.runtime.now), rpc, transport, newWallet());
 }
 
-async function plan(core: Core, terms: PaymentRequired, signal: AbortSignal | undefined, swapAmount?: bigint): Promise<PaymentResult> {
+/** How to plan. */
+export interface PlanOptions {
+  readonly signal: AbortSignal | undefined;
+  /** Base units that a swap has to bring. */
+  readonly swapAmount?: bigint | undefined;
+  /** Throws where what was chosen may not be paid after all. */
+  readonly check?: (choice: Choice) => Promise<void>;
+}
+
+/** What to sign next, or what is missing. */
+export async function plan(core: Core, terms: PaymentRequired, { signal, swapAmount, check }: PlanOptions): Promise<PaymentResult> {
   let choice: Choice;
   try {
     choice = await chooseFunded(core, terms, signal, swapAmount);
+    await check?.(choice);
   } catch (error) {
     if (!isExactChangeError(error, 'insufficient_funds')) throw error;
     return { state: 'insufficient_funds', offer: firstOffer(terms, core.config.network, core.config.signer.address), funds: error.details };
@@ -107,7 +125,8 @@ async function chooseFunded(
   return { ...choice, funding: await findFunding(core, choice.offer, choice.facts, needed, { signal }) };
 }
 
-function hostOf({ url }: PaymentRequired): string {
+/** Of the place that asks; empty where the 402 does not say. Throws `invalid_option`. */
+export function hostOf({ url }: PaymentRequired): string {
   try {
     return url === undefined ? '' : new URL(url).host;
   } catch {
@@ -117,44 +136,14 @@ function hostOf({ url }: PaymentRequired): string {
 
 /** The header for a payment that the wallet signed, if it is a payment for one of the offers. */
 function present(terms: PaymentRequired, network: string, wallet: string, bytes: Uint8Array): PaymentResult {
-  const decoded = decodeTransaction(bytes);
-  const position = decoded === undefined ? -1 : messageSigners(decoded.message).indexOf(wallet);
-  const signature = decoded?.signatures[position];
-  if (decoded === undefined || signature === undefined || !verifySignature(decoded.message, signature, wallet)) {
-    throw refuse('signedPayment', 'must be the transaction of the step before, signed by the wallet.');
-  }
-  const envelopes = terms.fallback === undefined ? [terms] : [terms, terms.fallback];
-  for (const envelope of envelopes) {
-    for (const reading of readOffers(envelope, network, wallet)) {
-      if (!reading.ok || !pays(bytes, reading.offer)) continue;
-      const header = encodePayment({ paymentRequired: envelope, offer: reading.offer, transaction: bytes });
-      return { state: 'ready_to_present', offer: parsedOffer(reading, envelope), header };
-    }
-  }
-  throw refuse('signedPayment', 'pays none of the offers.');
-}
-
-const TRANSFER_CHECKED = 12;
-
-function pays(bytes: Uint8Array, { feePayer, payTo, mint, amount }: Offer): boolean {
-  const decoded = decodeTransaction(bytes);
-  const instructions = decoded === undefined ? undefined : resolveInstructions(decoded, []);
-  if (decoded?.staticAccounts[0] !== feePayer || instructions === undefined) return false;
-  const transfers = instructions.filter(({ data }) => data[0] === TRANSFER_CHECKED && data.length === 10);
-  const [transfer] = transfers;
-  if (transfer === undefined || transfers.length !== 1) return false;
-  const [, of, to] = transfer.accounts;
-  const paid = new DataView(transfer.data.buffer, transfer.data.byteOffset).getBigUint64(1, true);
-  return of?.address === mint && to?.address === associatedTokenAddress(payTo, mint, transfer.program) && paid === amount;
+  const { envelope, reading } = readPayment(terms, network, wallet, bytes);
+  const header = encodePayment({ paymentRequired: envelope, offer: reading.offer, transaction: bytes });
+  return { state: 'ready_to_present', offer: parsedOffer(reading, envelope), header };
 }
 
 /** Sends a signed swap and waits a while; its signature where it is not confirmed by then. */
 async function submit(core: Core, wallet: string, bytes: Uint8Array, signal: AbortSignal | undefined): Promise<string | undefined> {
-  const decoded = decodeTransaction(bytes);
-  const [signature] = decoded?.signatures ?? [];
-  if (decoded?.staticAccounts[0] !== wallet || signature === undefined || !verifySignature(decoded.message, signature, wallet)) {
-    throw refuse('signedSwap', 'must be the transaction of the step before, signed by the wallet.');
-  }
+  readSigned(wallet, bytes);
   const { rpc, config, blockhashes } = core;
   // No blockhash of before outlives one of now.
   const { lastValidBlockHeight } = await blockhashes.fresh({ signal });
@@ -185,20 +174,18 @@ async function submit(core: Core, wallet: string, bytes: Uint8Array, signal: Abo
   }
 }
 
-function firstOffer(terms: PaymentRequired, network: string, wallet: string): PaymentResult['offer'] {
+/** The first offer that can be paid, or else the first. */
+export function firstOffer(terms: PaymentRequired, network: string, wallet: string): PaymentResult['offer'] {
   const readings = readOffers(terms, network, wallet);
   const reading = readings.find(({ ok }) => ok) ?? readings[0];
   return reading === undefined ? { index: 0, x402Version: terms.x402Version, payable: false } : parsedOffer(reading, terms);
 }
 
-function bytesOf(option: string, text: string): Uint8Array {
+/** The bytes of an option that is base64. Throws `invalid_option`. */
+export function bytesOf(option: string, text: string): Uint8Array {
   try {
     return base64.decode(text);
   } catch {
     throw refuse(option, 'must be base64.');
   }
-}
-
-function refuse(option: string, rule: string): ConfigError {
-  return new ConfigError('invalid_option', `Option ${option} ${rule}`, { details: { option } });
 }

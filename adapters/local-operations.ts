@@ -2,6 +2,7 @@ import { base64 } from '@scure/base';
 import type { LocalSettings } from '../src/config.js';
 import { connectTo } from '../src/connect.js';
 import { isExactChangeError } from '../src/errors.js';
+import { batchAccounts } from '../src/solana/batch-accounts.js';
 import { createBlockhashSource } from '../src/solana/blockhash.js';
 import type { Rpc } from '../src/solana/rpc.js';
 import { assembleTransaction } from '../src/solana/transaction.js';
@@ -20,8 +21,9 @@ import type { Transport } from '../src/transport.js';
 import { parseMint, parseSwapRequest, type ResolvedRequest } from '../src/config.js';
 import { U64_MAX } from '../src/amount.js';
 import { checkOrder, checkWallet } from './check-order.js';
+import { createBook } from './auto-pay-book.js';
 import { autoPayStep } from './local-auto-pay.js';
-import { allBalances, balancesOf } from './local-balance.js';
+import { allBalances, balancesOf, type AccountReads } from './local-balance.js';
 import { parsedPayment } from './local-parse.js';
 
 // Jupiter's /build has no quote without a taker; before one is known, nobody is asked for. What is built is built for the wallet.
@@ -30,15 +32,23 @@ const NOBODY = '1nc1nerator11111111111111111111111111111111';
 const BLOCKHASH_MAX_AGE_MS = 2_000;
 
 /** @internal It has the instruction of a swap at hand, and is not distant. */
-export type LocalTransport = Required<Omit<Transport, 'distant'>>;
+export interface LocalOperations extends Required<Omit<Transport, 'distant'>> {
+  resume(): Promise<void>;
+  close(): Promise<void>;
+}
 
 /** @internal The operations of the local transport, loaded with web3.js and the rest when first needed. */
-export function createOperations(settings: LocalSettings, given: Rpc | undefined, taker: Address = NOBODY): LocalTransport {
+export function createOperations(settings: LocalSettings, given: Rpc | undefined, taker: Address = NOBODY): LocalOperations {
   const { network, policy, runtime } = settings;
   const rpc = given ?? connectTo(settings);
   const provider = jupiter(settings, taker);
   const blockhashes = createBlockhashSource(rpc, runtime, BLOCKHASH_MAX_AGE_MS);
-  const operations: LocalTransport = {
+  // For balances that are asked for alone. What decides on money reads for itself.
+  const reads: AccountReads = {
+    accounts: batchAccounts(rpc, runtime),
+    tokenAccounts: (owner, options) => rpc.tokenAccounts(owner, options),
+  };
+  const operations: LocalOperations = {
     quote: (request, options) => quote(provider, parseSwapRequest(request, settings), options?.signal),
     async buildSwap({ wallet, quote: asked }, options) {
       checkOrder(wallet, asked);
@@ -64,13 +74,21 @@ export function createOperations(settings: LocalSettings, given: Rpc | undefined
     async balance({ wallet, mint }, options) {
       checkWallet(wallet);
       const signal = { signal: options?.signal };
-      if (mint === undefined) return allBalances(rpc, wallet, signal);
+      if (mint === undefined) return allBalances(reads, wallet, signal);
       const mints = (typeof mint === 'string' ? [mint] : mint).map((one) => parseMint('mint', one, network));
-      return balancesOf(rpc, wallet, mints, signal);
+      return balancesOf(reads, wallet, mints, signal);
     },
     parsePayment: (parts) => Promise.resolve(parsedPayment(parts, network)),
-    autoPay: (request, options) => autoPayStep({ settings, rpc, transport: operations }, request, options?.signal),
+    autoPay: (request, options) =>
+      book === undefined ? autoPayStep(deps(), request, options?.signal) : book.step(request, options?.signal),
+    resume: async () => book?.resume(),
+    async close() {
+      await book?.close();
+      rpc.close();
+    },
   };
+  const deps = () => ({ settings, rpc, transport: operations });
+  const book = settings.journal === undefined ? undefined : createBook(deps(), settings.journal);
   return operations;
 }
 

@@ -3,11 +3,28 @@ import { parseLocalOptions, type LocalOptions, type LocalSettings } from '../src
 import type { Rpc } from '../src/solana/rpc.js';
 import type { Address } from '../src/solana/types.js';
 import type { Transport } from '../src/transport.js';
-import type { LocalTransport } from './local-operations.js';
+import { transportClosed } from './local-closed.js';
+import type { LocalOperations } from './local-operations.js';
+
+/** A transport in this process. */
+export interface LocalTransport extends Transport {
+  /**
+   * Takes up what an earlier process left in the journal: its swaps are sent on, its payments followed. The first `autoPay` does it too; a service
+   * that may wait long for that calls it when it starts. Nothing without a journal. Rejects where the journal does.
+   */
+  resume(): Promise<void>;
+  /**
+   * Ends what is done in the background, and the connection; what is open stays in the journal, which stays open too. Without it nothing keeps
+   * the process alive, but for a swap on its way: until it has landed, or its blockhash is over.
+   */
+  close(): Promise<void>;
+}
 
 /**
  * A transport in this process: Jupiter for swaps, an RPC node for balances. What `createClient` uses unless it is given another;
  * on its own, what an HTTP service serves. Holds no key and signs nothing.
+ *
+ * With a `journal`, what `autoPay` is handed is put on record before anything of it leaves, and followed until the chain has decided.
  *
  * Throws `ConfigError` (`invalid_option`) at once where the options are wrong.
  *
@@ -15,17 +32,21 @@ import type { LocalTransport } from './local-operations.js';
  * const transport = local({ rpcUrl: 'https://rpc.example.com' });
  * const quote = await transport.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: '1000000', swapMode: 'ExactOut' });
  */
-export function local(options: LocalOptions = {}): Transport {
+export function local(options: LocalOptions = {}): LocalTransport {
   return lazily(parseLocalOptions(options));
 }
 
 /** @internal The local transport over a client's own settings and connection. */
-export const localOver: Composition['local'] = (config, rpc) => lazily(config, rpc, config.signer.address);
+export const localOver: Composition['local'] = (config, rpc) => lazily({ ...config, journal: undefined }, rpc, config.signer.address);
 
 /** Loads what does the work, web3.js among it, when it is first needed. */
-function lazily(settings: LocalSettings, rpc?: Rpc, wallet?: Address): Transport {
-  let loading: Promise<LocalTransport> | undefined;
-  const load = () => (loading ??= import('./local-operations.js').then(({ createOperations }) => createOperations(settings, rpc, wallet)));
+function lazily(settings: LocalSettings, rpc?: Rpc, wallet?: Address): LocalTransport {
+  let loading: Promise<LocalOperations> | undefined;
+  let closed: Promise<void> | undefined;
+  const load = (): Promise<LocalOperations> => {
+    if (closed !== undefined) throw transportClosed();
+    return (loading ??= import('./local-operations.js').then(({ createOperations }) => createOperations(settings, rpc, wallet)));
+  };
   return {
     quote: async (request, options) => (await load()).quote(request, options),
     buildSwap: async (request, options) => (await load()).buildSwap(request, options),
@@ -33,5 +54,7 @@ function lazily(settings: LocalSettings, rpc?: Rpc, wallet?: Address): Transport
     balance: async (request, options) => (await load()).balance(request, options),
     parsePayment: async (parts, options) => (await load()).parsePayment(parts, options),
     autoPay: async (request, options) => (await load()).autoPay(request, options),
+    resume: async () => (await load()).resume(),
+    close: () => (closed ??= Promise.resolve(loading).then((operations) => operations?.close())),
   };
 }

@@ -72,7 +72,13 @@ export interface ClientOptions {
 }
 
 /** Options of `local()`: those of `createClient` that need no wallet. */
-export type LocalOptions = Pick<ClientOptions, (typeof LOCAL_NAMES)[number]>;
+export interface LocalOptions extends Omit<Pick<ClientOptions, (typeof LOCAL_NAMES)[number]>, 'journal'> {
+  /**
+   * Keeps what `autoPay` is handed on record: swaps before they are sent, payments before their header is given, and what the chain made of
+   * them. The caps of `policy` then count it, by wallet. Default: nothing is kept, and no cap over time counts.
+   */
+  readonly journal?: Journal | undefined;
+}
 
 /** What the local transport works with. */
 export interface LocalSettings {
@@ -86,6 +92,7 @@ export interface LocalSettings {
   readonly policy: Policy;
   readonly fetch: typeof globalThis.fetch;
   readonly timeouts: Required<Timeouts>;
+  readonly journal: Journal | undefined;
   readonly runtime: Runtime;
 }
 
@@ -96,7 +103,6 @@ export interface Config extends LocalSettings {
   readonly apiKey: string | undefined;
   readonly transport: Transport | undefined;
   readonly autoSwap: boolean;
-  readonly journal: Journal | undefined;
   readonly retryWindow: number;
 }
 
@@ -115,6 +121,7 @@ const LOCAL_NAMES = [
   'policy',
   'fetch',
   'timeouts',
+  'journal',
 ] as const;
 const CLIENT_NAMES: readonly (keyof ClientOptions)[] = [
   ...LOCAL_NAMES,
@@ -124,7 +131,6 @@ const CLIENT_NAMES: readonly (keyof ClientOptions)[] = [
   'apiKey',
   'transport',
   'autoSwap',
-  'journal',
   'retryWindow',
 ];
 
@@ -148,7 +154,6 @@ export function parseOptions(options: ClientOptions, runtime: Runtime = systemRu
     apiKey: parseServiceKey(options),
     transport: parsePort('transport', options.transport, TRANSPORT_METHODS),
     autoSwap: parseBoolean('autoSwap', options.autoSwap ?? false),
-    journal: parsePort('journal', options.journal, JOURNAL_METHODS),
     retryWindow: parseMs('retryWindow', options.retryWindow ?? 60_000),
   };
 }
@@ -181,6 +186,7 @@ function parseSettings(options: LocalOptions, runtime: Runtime): LocalSettings {
     policy: parsePolicy(options.policy ?? {}, network),
     fetch: parseFetch(options.fetch) ?? globalFetch(),
     timeouts: parseTimeouts(options.timeouts ?? {}),
+    journal: parsePort('journal', options.journal, JOURNAL_METHODS),
     runtime,
   };
 }

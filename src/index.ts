@@ -34,7 +34,7 @@ export class HTTPInterceptor extends Interceptor {
   }
 }
 
-export { local } from '../adapters/local.js';
+export { local, type LocalTransport } from '../adapters/local.js';
 export { remote, type RemoteOptions } from '../adapters/remote.js';
 export { inspectSwap, type InspectOptions } from './inspect.js';
 export { receiptOf, type Receipt, type ReceiptFilter } from './receipt.js';
@@ -70,6 +70,17 @@ export type { ClientEvent, EventDetails, EventName, Listener } from './events.js
 export type { Known } from './journal/book.js';
 export type { Ledger } from './journal/ledger.js';
 export type { Locks } from './journal/locks.js';
+export type { JournalOptions } from './journal/options.js';
+export type {
+  Endpoint,
+  EndpointSecret,
+  NextJob,
+  Outbox,
+  OutboxJob,
+  WebhookDetails,
+  WebhookEvent,
+  WebhookEventName,
+} from './journal/outbox.js';
 export type { AttemptState } from './journal/states.js';
 export type {
   Attempt,
@@ -82,6 +93,8 @@ export type {
   Owner,
   SignedPayment,
   SignedSwap,
+  SwapAmounts,
+  SwapOutcome,
 } from './journal/types.js';
 export type { Cap, CapUse, Spend } from './policy/caps.js';
 export type { LimitOptions } from './policy/limits.js';

@@ -61,22 +61,35 @@ export interface AutoPayRequest {
   readonly swapAmount?: string;
   /** Base64 of the swap of the step before, signed: it is sent and confirmed. */
   readonly signedSwap?: string;
-  /** Base64 of the payment of the step before, signed: its header comes back. */
+  /** Base64 of the payment of the step before, signed: its header comes back, and again whenever the same bytes come, with what became of it. */
   readonly signedPayment?: string;
+  /**
+   * 1 to 255 visible ASCII characters: one purchase of the wallet. While a payment under it may still land, or has, nothing else is offered to be
+   * signed, and no other payment is taken. Without a journal at the service, it is ignored.
+   */
+  readonly idempotencyKey?: string;
 }
 
 /** Where a payment stands, and what to sign or send next. */
 export interface PaymentResult {
-  readonly state: 'swap_required' | 'swap_submitted' | 'ready_to_sign' | 'ready_to_present' | 'insufficient_funds';
+  /** The last three, where the service keeps a journal: what became of a payment that it was handed before. */
+  readonly state:
+    'swap_required' | 'swap_submitted' | 'ready_to_sign' | 'ready_to_present' | 'insufficient_funds' | 'submitted' | 'settled' | 'failed';
   readonly offer: ParsedOffer;
+  /** The attempt's, where it is on record: the same in each answer about it, and in what webhooks tell of it. */
+  readonly id?: string;
   /** `swap_required`: sign its transaction and send it back as `signedSwap`. */
   readonly swap?: SwapTransaction;
-  /** `swap_submitted`: the swap's signature, still unconfirmed: ask again. */
+  /** `swap_submitted`: the swap's signature, still unconfirmed: ask again. `settled`: the payment's transaction, as the service's own node shows it. */
   readonly signature?: string;
   /** `ready_to_sign`: base64 of the payment; sign it and send it back as `signedPayment`. */
   readonly payment?: { readonly transaction: string; readonly lastValidBlockHeight: string };
-  /** `ready_to_present`: repeat the request with this header. */
+  /** `ready_to_present`: repeat the request with this header. `submitted`: the same bytes may be presented again, while nobody knows. */
   readonly header?: { readonly name: string; readonly value: string };
+  /** Of a payment on record: the wallet's own signature on it, base58. */
+  readonly payerSignature?: string;
+  /** Of a payment on record: once this block height is final, it can land no more. Decimal string. */
+  readonly lastValidBlockHeight?: string;
   /** `insufficient_funds`: decimal strings of base units. */
   readonly funds?: { readonly mint: Address; readonly required: string; readonly available: string };
 }
@@ -105,6 +118,6 @@ export interface Transport {
     options?: TransportOptions,
   ): Promise<TokenBalance[]>;
   parsePayment(parts: PaymentResponseParts, options?: TransportOptions): Promise<ParsedPayment>;
-  /** Plans a payment step by step: stateless, keyless, each answer says what to sign and send next. */
+  /** Plans a payment step by step, without a key: each answer says what to sign and send next. Stateless, unless it was given a journal. */
   autoPay(request: AutoPayRequest, options?: TransportOptions): Promise<PaymentResult>;
 }

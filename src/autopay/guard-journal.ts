@@ -1,5 +1,5 @@
 import { isExactChangeError, TransportError } from '../errors.js';
-import type { Attempt, AttemptFilter, Coordination, Journal, Owner } from '../journal/types.js';
+import type { Coordination, Journal } from '../journal/types.js';
 import { bounded } from '../solana/bounded.js';
 
 type Call = <T>(step: string, work: () => Promise<T>) => Promise<T>;
@@ -7,12 +7,14 @@ type Call = <T>(step: string, work: () => Promise<T>) => Promise<T>;
 /** A journal that fails, or does not answer in time, rejects with `journal_unavailable`: money moves only where it is on record before. */
 export function guardJournal(journal: Journal, timeoutMs: number): Journal {
   const call = callWithin(timeoutMs);
+  const owners = journal.owners?.bind(journal);
   return {
     reserve: (attempt, caps) => call('reserve', () => journal.reserve(attempt, caps)),
     put: (attempt) => call('put', () => journal.put(attempt)),
     release: (id) => call('release', () => journal.release(id)),
     similar: (owner, fingerprint, key) => call('similar', () => journal.similar(owner, fingerprint, key)),
-    attempts: (owner, filter) => eachWithin(call, journal, owner, filter),
+    attempts: (owner, filter) => eachWithin(call, () => journal.attempts(owner, filter)),
+    ...(owners === undefined ? {} : { owners: () => eachWithin(call, owners) }),
     used: (owner, caps, now) => call('used', () => journal.used(owner, caps, now)),
   };
 }
@@ -71,11 +73,11 @@ function callWithin(timeoutMs: number): Call {
   };
 }
 
-async function* eachWithin(call: Call, journal: Journal, owner: Owner, filter: AttemptFilter | undefined): AsyncIterable<Attempt> {
-  const iterator = journal.attempts(owner, filter)[Symbol.asyncIterator]();
+async function* eachWithin<T>(call: Call, list: () => AsyncIterable<T>): AsyncIterable<T> {
+  const iterator = list()[Symbol.asyncIterator]();
   try {
     for (;;) {
-      const next: IteratorResult<Attempt, unknown> = await call('attempts', () => iterator.next());
+      const next: IteratorResult<T, unknown> = await call('attempts', () => iterator.next());
       if (next.done === true) return;
       yield next.value;
     }

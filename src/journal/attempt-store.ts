@@ -1,6 +1,6 @@
 import { counts, takenOf, type Cap, type Spend } from '../policy/caps.js';
 import { copyOf } from './attempt-json.js';
-import { attemptStates, mayFollow } from './states.js';
+import { attemptStates, mayFollow, openStates } from './states.js';
 import { createTally, nothingTaken, plus, type Taken, type Tally } from './tally.js';
 import type { Attempt, AttemptFilter, CapBlock, KeyTaken, Owner } from './types.js';
 
@@ -43,6 +43,8 @@ export interface AttemptStore {
   release(id: string): boolean;
   similar(owner: Owner, fingerprint: string, idempotencyKey: string | undefined): Attempt[];
   attempts(owner: Owner, filter?: AttemptFilter): Attempt[];
+  /** As the journal's. */
+  owners(): Owner[];
   used(owner: Owner, caps: readonly Cap[], now: number): bigint[];
   get(id: string): Attempt | undefined;
   /** Takes an attempt as it was written down, in place of the one of its id; no rule is asked. */
@@ -201,6 +203,11 @@ export function createAttemptStore({ attempts, carried, widestMs: widest }: Part
       return all.filter(
         (one) => isOf(one, owner) && (state === undefined || one.state === state) && (since === undefined || one.at >= since),
       );
+    },
+    owners() {
+      const open = [...kept.values()].filter(({ attempt }) => openStates.includes(attempt.state));
+      const named = open.map(({ attempt: { wallet, network } }) => [ownerName({ wallet, network }), { wallet, network }] as const);
+      return [...new Map(named).values()];
     },
     used: (owner, caps, now) => caps.map((cap) => used(owner, cap, now)),
     get: (id) => kept.get(id)?.attempt,

@@ -47,10 +47,19 @@ export function newWallet(): Wallet {
 /** The shared state of a wallet on a network: one for the process, also across copies of the package. */
 export function walletOf(address: string, network: string): Wallet {
   const { wallets } = shared();
-  const key = `${network} ${address}`;
+  const key = nameOf(address, network);
   let wallet = wallets.get(key);
   if (wallet === undefined) wallets.set(key, (wallet = newWallet()));
   return wallet;
+}
+
+/** The shared state of a wallet that a client in this process has; undefined where none has. */
+export function knownWallet(address: string, network: string): Wallet | undefined {
+  return shared().wallets.get(nameOf(address, network));
+}
+
+function nameOf(address: string, network: string): string {
+  return `${network} ${address}`;
 }
 
 /** Announces a call that is choosing what to pay. Returns how to say that it is known what it needs, or that it needs nothing. */

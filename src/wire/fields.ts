@@ -67,6 +67,9 @@ export const text = v.pipe(v.string('must be text.'), v.transform(cleanText));
 /** A name that is looked up or shown. */
 export const name = shaped('must be a name of up to 64 visible ASCII characters.', /^[\x21-\x7e]{1,64}$/, 64);
 
+/** A caller's own name for something. */
+export const visible = shaped('must be 1 to 255 visible ASCII characters.', /^[\x21-\x7e]{1,255}$/, 255);
+
 export const base64 = shaped('must be base64.', BASE64, 16_384);
 
 const WEB_ADDRESS = 'must be an absolute http: or https: address.';

@@ -2,7 +2,22 @@ import * as v from 'valibot';
 import { errorCodes } from '../errors.js';
 import type { OfferRefusal } from '../errors.js';
 import type { ParsedOffer, ParsedPayment, PaymentResult } from '../transport.js';
-import { address, amount, base64, count, digits, flag, mint, name, text, transaction, upTo, webAddress, within } from './fields.js';
+import {
+  address,
+  amount,
+  base64,
+  count,
+  digits,
+  flag,
+  mint,
+  name,
+  text,
+  transaction,
+  upTo,
+  visible,
+  webAddress,
+  within,
+} from './fields.js';
 import { swapTransaction } from './swap.js';
 
 // The body of a request is bounded as a whole; these keep one part from being all of it.
@@ -54,6 +69,7 @@ export const autoPayRequest = v.strictObject(
     swapAmount: v.exactOptional(amount),
     signedSwap: v.exactOptional(transaction),
     signedPayment: v.exactOptional(transaction),
+    idempotencyKey: v.exactOptional(visible),
   },
   'must be an object.',
 );
@@ -89,17 +105,23 @@ export const parsedPayment: v.GenericSchema<unknown, ParsedPayment> = v.object(
   'must be the offers of a 402.',
 );
 
-const STATES = ['swap_required', 'swap_submitted', 'ready_to_sign', 'ready_to_present', 'insufficient_funds'] as const;
+const STATES = [
+  ...(['swap_required', 'swap_submitted', 'ready_to_sign', 'ready_to_present', 'insufficient_funds'] as const),
+  ...(['submitted', 'settled', 'failed'] as const),
+] as const;
 
 export const paymentResult: v.GenericSchema<unknown, PaymentResult> = v.object(
   {
     state: v.picklist(STATES, 'must be a state.'),
     offer: parsedOffer,
+    id: v.exactOptional(name),
     swap: v.exactOptional(swapTransaction),
     signature: v.exactOptional(name64()),
     payment: v.exactOptional(v.object({ transaction, lastValidBlockHeight: digits })),
     // No other header is ever the service's to set.
     header: v.exactOptional(v.object({ name: v.picklist(['PAYMENT-SIGNATURE', 'X-PAYMENT']), value: base64 })),
+    payerSignature: v.exactOptional(name64()),
+    lastValidBlockHeight: v.exactOptional(digits),
     funds: v.exactOptional(v.object({ mint: address, required: digits, available: digits })),
   },
   'must be a step of a payment.',

@@ -31,6 +31,8 @@ const WAYS: Readonly<Record<AttemptState, readonly AttemptState[]>> = {
   unsettled: ['signed', 'unsettled'],
 };
 
+async function* noOwners(): AsyncIterable<Owner> {}
+
 /** Every promise of the port that a journal makes, whatever keeps it. `durable` ones are opened again too. */
 export function journalContract(name: string, open: () => Promise<OpenJournal>, { durable = false } = {}): void {
   describe(`${name} is a journal`, () => {
@@ -393,6 +395,26 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
         expect(await all()).toEqual(made);
         expect(await journal.similar(owner, 'fingerprint', undefined)).toEqual(made);
         expect(await listOf(journal.attempts(owner, { state: 'signed' }))).toEqual([made[3], made[11], made[20]]);
+      });
+
+      it('by whose they are: each owner of an open one, once', async () => {
+        // One store may serve all tests.
+        const others = [randomUUID(), randomUUID(), randomUUID()].map((wallet): Owner => ({ wallet, network: 'network' }));
+        const ownersHere = async () => {
+          const all = await listOf(journal.owners?.() ?? noOwners());
+          return all.filter(({ wallet }) => wallet === owner.wallet || others.some((other) => other.wallet === wallet));
+        };
+        expect(await ownersHere()).toEqual([]);
+        const first = await reserved();
+        await brought('signed');
+        await brought('abandoned', { ...others[0] });
+        await brought('settled', { ...others[1] });
+        await brought('unsettled', { ...others[2] });
+        await brought('signed', { network: 'another' });
+        const found = (await ownersHere()).map(({ wallet, network }) => `${network} ${wallet}`);
+        expect(found.sort()).toEqual([`another ${owner.wallet}`, `network ${others[0]?.wallet ?? ''}`, `network ${owner.wallet}`].sort());
+        await journal.release(first.id);
+        expect(await ownersHere()).toHaveLength(3);
       });
 
       it('by state and time, where both must hold', async () => {

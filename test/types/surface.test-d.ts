@@ -3,6 +3,7 @@ import {
   createClient,
   isExactChangeError,
   local,
+  type LocalTransport,
   receiptOf,
   remote,
   type Client,
@@ -60,7 +61,8 @@ describe('the client', () => {
   it('takes a service by its address, and a transport is one wherever it runs', () => {
     expectTypeOf<{ signer: Signer; apiUrl: string }>().toExtend<ClientOptions>();
     expectTypeOf(remote).returns.toEqualTypeOf<Transport>();
-    expectTypeOf(local).returns.toEqualTypeOf<Transport>();
+    expectTypeOf(local).returns.toEqualTypeOf<LocalTransport>();
+    expectTypeOf<LocalTransport>().toExtend<Transport>();
     // @ts-expect-error headers are text
     remote('https://pay.example.com', { headers: { 'x-api-key': undefined } });
   });

@@ -1,0 +1,193 @@
+import { deadOnes } from '../src/autopay/dead.js';
+import { coreOver, type Core } from '../src/autopay/core.js';
+import { follow, openOf, type Open } from '../src/autopay/follow.js';
+import { guardJournal } from '../src/autopay/guard-journal.js';
+import { ownerOf } from '../src/autopay/owner.js';
+import { createEvents } from '../src/events.js';
+import { knownWallet, newWallet } from '../src/journal/registry.js';
+import type { Journal } from '../src/journal/types.js';
+import { landedBefore, landSwap, type Landed } from './auto-pay-landing.js';
+import { findReserved, hasSwap, isOurs, isPaid, type PaidAttempt, type SwapAttempt } from './auto-pay-records.js';
+import type { AutoPayDeps } from './local-auto-pay.js';
+import { transportClosed } from './local-closed.js';
+
+// Who has swapped for a payment has so long to sign that, and until then the budget is kept for it.
+const PATIENCE_MS = 10 * 60_000;
+const FIRST_WAIT_MS = 1_000;
+const LONGEST_WAIT_MS = 30_000;
+
+/** The work on one wallet's attempts: there for as long as a call or something in the background is at them. */
+export interface Desk {
+  readonly core: Core;
+  /** Runs work as the only one on what of the wallet is reserved. */
+  alone<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
+  /** Follows a signed payment on chain, in the background. */
+  watch(attempt: PaidAttempt): Promise<void>;
+  /** Sends a swap until it is decided and puts that on record, in the background. Undefined where this closes before. */
+  keep(attempt: SwapAttempt): Promise<Landed | undefined>;
+}
+
+export interface Desks {
+  /** Gives work the desk of a wallet, whose open attempts are taken up first. */
+  at<T>(wallet: string, work: (desk: Desk) => Promise<T>): Promise<T>;
+  /** Takes up what is open of any wallet, as far as the journal says whose that is. */
+  resume(): Promise<void>;
+  /** Ends what is done in the background; what is open stays on record. */
+  close(): Promise<void>;
+}
+
+interface Place {
+  readonly desk: Desk;
+  users: number;
+  taken: Promise<void> | undefined;
+}
+
+/** Desks over a journal. Nothing that they do in the background keeps a process alive by its timers. */
+export function createDesks({ settings, rpc, transport }: AutoPayDeps, journal: Journal): Desks {
+  const { network, runtime } = settings;
+  const places = new Map<string, Place>();
+  const cores = new Set<Core>();
+  const work = new Set<Promise<unknown>>();
+  let isClosed = false;
+
+  const leave = (wallet: string, place: Place): void => {
+    place.users -= 1;
+    if (place.users > 0) return;
+    cores.delete(place.desk.core);
+    if (places.get(wallet) === place) places.delete(wallet);
+  };
+
+  const open = (wallet: string): Place => {
+    const config = {
+      ...settings,
+      signer: { address: wallet, signMessage: () => Promise.reject(new TypeError('this core only watches')) },
+      transport,
+      autoSwap: false,
+      apiUrl: undefined,
+      apiKey: undefined,
+      journal,
+      retryWindow: 0,
+    };
+    // A client in this process that pays from the same wallet sees what is held and claimed here, and the other way round.
+    const core = coreOver(config, createEvents(runtime.now), rpc, transport, knownWallet(wallet, network) ?? newWallet());
+    cores.add(core);
+    const behind = (task: Promise<unknown>): void => {
+      place.users += 1;
+      const done = task
+        .catch(() => undefined)
+        .finally(() => {
+          work.delete(done);
+          leave(wallet, place);
+        });
+      work.add(done);
+    };
+    const place: Place = { desk: deskOver(core, behind), users: 0, taken: undefined };
+    return place;
+  };
+
+  const at: Desks['at'] = async (wallet, task) => {
+    if (isClosed) throw transportClosed();
+    const place = places.get(wallet) ?? open(wallet);
+    places.set(wallet, place);
+    place.users += 1;
+    try {
+      place.taken ??= takeUp(place.desk);
+      await place.taken.catch((error: unknown) => {
+        // Asked again by the next call.
+        place.taken = undefined;
+        throw error;
+      });
+      return await task(place.desk);
+    } finally {
+      leave(wallet, place);
+    }
+  };
+
+  return {
+    at,
+    async resume() {
+      if (isClosed) throw transportClosed();
+      for await (const owner of guardJournal(journal, settings.timeouts.journal).owners?.() ?? []) {
+        if (owner.network === network) await at(owner.wallet, () => Promise.resolve());
+      }
+    },
+    async close() {
+      isClosed = true;
+      for (const core of cores) core.closing.abort(transportClosed());
+      await Promise.all(work);
+    },
+  };
+}
+
+function deskOver(core: Core, behind: (task: Promise<unknown>) => void): Desk {
+  const landings = new Map<string, Promise<Landed | undefined>>();
+  const { closing, claims, journal } = core;
+  const { runtime } = core.config;
+  const alone: Desk['alone'] = (work, signal) => core.locks.hold(['auto-pay'], work, [signal, closing.signal]);
+
+  /** Changes a reserved attempt, if it is at the swap that is meant; again and again where the journal fails. */
+  const settle = async ({ id, swap }: SwapAttempt, change: (attempt: SwapAttempt) => Promise<void>): Promise<void> => {
+    for (let wait = FIRST_WAIT_MS; !closing.signal.aborted; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
+      try {
+        return await alone(async () => {
+          const attempt = await findReserved(core, id);
+          if (attempt !== undefined && hasSwap(attempt) && attempt.swap.signature === swap.signature) await change(attempt);
+        });
+      } catch {
+        await runtime.idle(wait, closing.signal).catch(() => undefined);
+      }
+    }
+  };
+
+  const land = async (attempt: SwapAttempt): Promise<Landed | undefined> => {
+    const { signature, outcome } = attempt.swap;
+    if (outcome !== undefined) return landedBefore(signature, outcome);
+    const landed = await landSwap(core, attempt.swap);
+    if (landed === undefined) return undefined;
+    await settle(attempt, (now) => journal.put({ ...now, swap: { ...now.swap, outcome: landed.outcome } }));
+    return landed;
+  };
+
+  /** Frees the budget of a swap that came to nothing at once, and of one whose payment nobody signs after a while. */
+  const expire = async (attempt: SwapAttempt, landing: Promise<Landed | undefined>): Promise<void> => {
+    const landed = await landing;
+    if (landed?.outcome.state === 'confirmed') await runtime.idle(PATIENCE_MS, closing.signal);
+    if (landed !== undefined) await settle(attempt, ({ id }) => journal.release(id));
+  };
+
+  return {
+    core,
+    alone,
+    async watch(attempt) {
+      await core.ledger.hold(attempt.payment.source, attempt.id, BigInt(attempt.amount));
+      const open: Open = openOf(core, attempt);
+      behind(follow(core, open, core.events.emitter(attempt.id)));
+    },
+    keep(attempt) {
+      const { signature } = attempt.swap;
+      const known = landings.get(signature);
+      if (known !== undefined) return known;
+      const landing = land(attempt);
+      landings.set(signature, landing);
+      const over = expire(attempt, landing).finally(async () => {
+        landings.delete(signature);
+        await claims.drop(attempt.id);
+      });
+      behind(over);
+      return landing;
+    },
+  };
+}
+
+/** Takes up what an earlier process left of a wallet. What clients of the same wallet left reserved is theirs. */
+async function takeUp(desk: Desk): Promise<void> {
+  const { core } = desk;
+  for await (const attempt of core.journal.attempts(ownerOf(core), { state: 'signed' })) if (isPaid(attempt)) await desk.watch(attempt);
+  for (const attempt of (await deadOnes(core, 'reserved')).filter(isOurs)) {
+    if (!hasSwap(attempt)) await core.journal.release(attempt.id);
+    else {
+      await core.claims.take(attempt.id);
+      void desk.keep(attempt);
+    }
+  }
+}

@@ -1,0 +1,75 @@
+import { base64 } from '@scure/base';
+import type { Core } from '../src/autopay/core.js';
+import { RESEND_MS } from '../src/autopay/run-swap.js';
+import { outcomeOf, readLanded, swapFailed } from '../src/autopay/swap-outcome.js';
+import { TransactionError, type ExactChangeError } from '../src/errors.js';
+import type { SignedSwap, SwapOutcome } from '../src/journal/types.js';
+import { landTransaction } from '../src/solana/confirm.js';
+import { SIGNATURE_LAMPORTS } from '../src/swap/budget.js';
+
+/** What became of a swap, and the error that it failed with. */
+export interface Landed {
+  readonly outcome: SwapOutcome;
+  readonly error?: ExactChangeError;
+}
+
+const FIRST_WAIT_MS = 1_000;
+const LONGEST_WAIT_MS = 30_000;
+
+/** Sends a signed swap until the chain has decided. Undefined where the core closes before. Keeps no process alive by its timers. */
+export async function landSwap(core: Core, swap: SignedSwap): Promise<Landed | undefined> {
+  const { rpc, config, closing } = core;
+  const { runtime } = config;
+  const { signal } = closing;
+  const { signature, lastValidBlockHeight } = swap;
+  for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
+    const landing = await landTransaction({
+      rpc,
+      runtime: { ...runtime, sleep: runtime.idle },
+      bytes: base64.decode(swap.transaction),
+      lastValidBlockHeight: BigInt(lastValidBlockHeight),
+      resendMs: RESEND_MS,
+      signal,
+    });
+    if (landing.outcome === 'confirmed') return confirmed(core, swap);
+    if (landing.outcome === 'failed') {
+      const feeLamports = (await readLanded(core, signature))?.feeLamports ?? SIGNATURE_LAMPORTS;
+      return failed('swap_failed', swapFailed({ signature, reason: landing.error, feeLamports: feeLamports.toString() }));
+    }
+    if (landing.outcome === 'expired') return failed('swap_expired', errorOf('swap_expired', signature));
+    await runtime.idle(wait, signal).catch(() => undefined);
+  }
+  return undefined;
+}
+
+/** What was put on record of a swap. */
+export function landedBefore(signature: string, outcome: SwapOutcome): Landed {
+  return outcome.state === 'confirmed' ? { outcome } : { outcome, error: errorOf(outcome.code, signature) };
+}
+
+async function confirmed(core: Core, { signature, inputMint, outputMint, source, output, quoted }: SignedSwap): Promise<Landed> {
+  const landed = await readLanded(core, signature);
+  if (landed === undefined) return { outcome: { state: 'confirmed', ...quoted } };
+  const { inAmount, outAmount, feeLamports } = outcomeOf(landed, core.config.signer.address, { inputMint, outputMint, source, output });
+  return {
+    outcome: {
+      state: 'confirmed',
+      inAmount: inAmount.toString(),
+      outAmount: outAmount.toString(),
+      feeLamports: feeLamports.toString(),
+    },
+  };
+}
+
+function failed(code: 'swap_failed' | 'swap_expired', error: ExactChangeError): Landed {
+  return { outcome: { state: 'failed', code }, error };
+}
+
+function errorOf(code: string, signature: string): ExactChangeError {
+  if (code === 'swap_expired') {
+    return new TransactionError('swap_expired', 'The swap did not land before its blockhash expired, and now never can. Try again.', {
+      details: { signature },
+    });
+  }
+  return swapFailed({ signature, reason: 'it is on record as failed', feeLamports: SIGNATURE_LAMPORTS.toString() });
+}

@@ -1,0 +1,65 @@
+import { local, type Journal, type LocalOptions, type LocalTransport, type PaymentResult } from 'exact-change';
+import { createHandler } from 'exact-change/http';
+import type { Sandbox, SandboxWallet } from 'exact-change/sandbox';
+import { sign, termsOf } from '../contract/transport-contract.js';
+import { until } from './chain.js';
+import { served } from './served.js';
+
+/** A service with a journal, over a real socket. */
+export interface AutoPayService {
+  readonly url: string;
+  readonly transport: LocalTransport;
+  close(): Promise<void>;
+}
+
+export async function startService(sandbox: Sandbox, journal: Journal, options: Partial<LocalOptions> = {}): Promise<AutoPayService> {
+  const transport = local({ rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl, journal, ...options });
+  const { url, close } = await served(createHandler(transport));
+  return {
+    url,
+    transport,
+    async close() {
+      await close();
+      await transport.close();
+    },
+  };
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly body: PaymentResult & { readonly code?: string; readonly details?: Readonly<Record<string, unknown>> };
+}
+
+/** One purchase by somebody who has nothing but fetch and a signer. */
+export interface Buyer {
+  /** The 402, asked for once. */
+  readonly paymentRequired: Awaited<ReturnType<typeof termsOf>>;
+  post(service: { readonly url: string }, more?: object): Promise<Answer>;
+  sign(transaction: string | undefined): Promise<string>;
+  present(answer: Answer): Promise<Response>;
+}
+
+export async function buyerOf(wallet: SandboxWallet, url: string, fixed: object = {}): Promise<Buyer> {
+  const paymentRequired = await termsOf(url);
+  return {
+    paymentRequired,
+    async post(service, more = {}) {
+      const response = await fetch(`${service.url}/api/x402/auto-pay`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ paymentRequired, wallet: wallet.address, autoSwap: true, ...fixed, ...more }),
+      });
+      return { status: response.status, body: (await response.json()) as Answer['body'] };
+    },
+    sign: (transaction) => sign(wallet, transaction),
+    present: ({ body: { header } }) => fetch(url, { headers: { [header?.name ?? '']: header?.value ?? '' } }),
+  };
+}
+
+/** Asks until a step has come to a state. */
+export function untilState(state: PaymentResult['state'], ask: () => Promise<Answer>): Promise<Answer> {
+  return until(`the answer is ${state}`, async () => {
+    const answer = await ask();
+    return answer.body.state === state ? answer : undefined;
+  });
+}
