@@ -1,6 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { memoryJournal, SOLANA_MAINNET, type Attempt, type Journal } from 'exact-change';
 import { fileJournal } from 'exact-change/journal/file';
 import { postgresJournal } from 'exact-change/journal/postgres';
@@ -8,7 +11,10 @@ import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change/sa
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startPostgres, type Postgres } from '../helpers/postgres.js';
 import { buyerOf, startService, untilState, type AutoPayService } from '../helpers/auto-pay.js';
-import { landed, tokenAmount } from '../helpers/chain.js';
+import { landed, tokenAmount, until } from '../helpers/chain.js';
+
+const CHILD = fileURLToPath(new URL('../helpers/auto-pay.child.ts', import.meta.url));
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 /** A journal that a service may be started over more than once. */
 interface Kept {
@@ -124,5 +130,223 @@ describe.each(KINDS)('auto-pay over a journal in %s', (_, make) => {
       { state: 'settled', receipt: { payment: { signature: settled.body.signature } } },
     ]);
     expect((await usdcOf(sandbox.merchant)) - before).toBe(10_000n);
+  });
+});
+
+describe('a service that is started again', () => {
+  it('between every two steps ends with one payment, settled', async () => {
+    const path = nextFile();
+    const wallet = await sandbox.createWallet({ SOL: '0.5' });
+    const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`, { idempotencyKey: 'order-1' });
+    const before = await usdcOf(sandbox.merchant);
+    /** One step at a service that is there for it alone. */
+    const atNewService = async <T>(step: (service: AutoPayService) => Promise<T>): Promise<T> => {
+      const journal = fileJournal(path);
+      const service = await startService(sandbox, journal);
+      try {
+        return await step(service);
+      } finally {
+        await service.close();
+        await journal.close();
+      }
+    };
+
+    const planned = await atNewService((service) => buyer.post(service));
+    const signedSwap = await buyer.sign(planned.body.swap?.transaction);
+    const swapped = await atNewService((service) => untilState('ready_to_sign', () => buyer.post(service, { signedSwap })));
+    const replanned = await atNewService((service) => buyer.post(service));
+    expect(replanned.body).toMatchObject({ state: 'ready_to_sign', id: swapped.body.id });
+    const signedPayment = await buyer.sign(replanned.body.payment?.transaction);
+    const ready = await atNewService((service) => buyer.post(service, { signedPayment }));
+    expect(ready.body).toMatchObject({ state: 'ready_to_present', id: swapped.body.id });
+    const again = await atNewService((service) => buyer.post(service, { signedPayment }));
+    expect(again.body).toMatchObject({ state: 'submitted', header: ready.body.header });
+    expect((await buyer.present(again)).status).toBe(200);
+    const settled = await atNewService((service) => untilState('settled', () => buyer.post(service)));
+    expect(settled.body).toMatchObject({ id: swapped.body.id, payerSignature: ready.body.payerSignature });
+
+    const journal = fileJournal(path);
+    opened.push(journal);
+    expect(await attemptsOf(journal, wallet)).toMatchObject([{ state: 'settled', idempotencyKey: 'order-1' }]);
+    expect((await usdcOf(sandbox.merchant)) - before).toBe(10_000n);
+  });
+});
+
+describe('what is handed over', () => {
+  it('and was killed over, after it was on record and before the answer, is sent by the next service', async () => {
+    const path = nextFile();
+    const wallet = await sandbox.createWallet({ SOL: '0.5' });
+    const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+    const child = spawn(process.execPath, ['--import', 'tsx', CHILD, path, sandbox.rpcUrl, sandbox.jupiterUrl], {
+      cwd: ROOT,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const ended = once(child, 'exit');
+    let signedSwap: string;
+    try {
+      const [line] = (await once(child.stdout, 'data')) as [Buffer];
+      const service = { url: line.toString().trim() };
+      const planned = await buyer.post(service);
+      signedSwap = await buyer.sign(planned.body.swap?.transaction);
+      // The node takes nothing, so the service is at it until it is killed.
+      sandbox.controls.node.fault('sendTransaction', { kind: 'dropBefore' });
+      const answer = buyer.post(service, { signedSwap });
+      await Promise.all([
+        expect(answer).rejects.toThrow(),
+        until('the swap is on record', () => (readFileSync(path, 'utf8').includes(signedSwap) ? true : undefined)).then(() =>
+          child.kill('SIGKILL'),
+        ),
+      ]);
+    } finally {
+      child.kill('SIGKILL');
+      await ended;
+    }
+    const swapsBefore = await usdcOf(wallet.address);
+    sandbox.controls.node.clearFaults();
+
+    const journal = fileJournal(path);
+    opened.push(journal);
+    const [known] = await attemptsOf(journal, wallet);
+    expect(known).toMatchObject({ state: 'reserved', swap: { transaction: signedSwap } });
+    const service = await serve(journal);
+    await service.transport.resume();
+    await until('the swap has landed', async () => ((await usdcOf(wallet.address)) > swapsBefore ? true : undefined));
+    const swapped = await untilState('ready_to_sign', () => buyer.post(service, { signedSwap }));
+    expect(swapped.body.id).toBe(known?.id);
+    expect(await attemptsOf(journal, wallet)).toMatchObject([{ id: known?.id, swap: { outcome: { state: 'confirmed' } } }]);
+  });
+
+  it('and can never land any more is told to have failed, and its budget is free again', async () => {
+    const journal = memoryJournal();
+    const service = await serve(journal, { policy: { maxPerDay: '0.01' } });
+    const wallet = await sandbox.createWallet({ USDC: '1' });
+    const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+    const signedPayment = await buyer.sign((await buyer.post(service)).body.payment?.transaction);
+    const ready = await buyer.post(service, { signedPayment });
+    expect(ready.body.state).toBe('ready_to_present');
+    expect(await buyer.post(service)).toMatchObject({ status: 403, body: { code: 'budget_exhausted' } });
+    sandbox.controls.node.warp();
+    const failed = await untilState('failed', () => buyer.post(service, { signedPayment }));
+    expect(failed.body).toEqual({
+      state: 'failed',
+      ...{ id: ready.body.id, offer: ready.body.offer },
+      ...{ payerSignature: ready.body.payerSignature, lastValidBlockHeight: ready.body.lastValidBlockHeight },
+    });
+    expect((await buyer.post(service)).body.state).toBe('ready_to_sign');
+  });
+
+  it('counts against the caps of the service, by wallet', async () => {
+    const journal = memoryJournal();
+    const service = await serve(journal, { policy: { maxPerDay: '0.015' } });
+    const [wallet, other] = await Promise.all([sandbox.createWallet({ USDC: '1' }), sandbox.createWallet({ USDC: '1' })]);
+    const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+    // Both are planned while there is room; only one is taken.
+    const [one, two] = [await buyer.post(service), await buyer.post(service)];
+    const [first, second] = [await buyer.sign(one.body.payment?.transaction), await buyer.sign(two.body.payment?.transaction)];
+    const answers = await Promise.all([buyer.post(service, { signedPayment: first }), buyer.post(service, { signedPayment: second })]);
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 403]);
+    expect(answers.find(({ status }) => status === 403)?.body).toMatchObject({ code: 'budget_exhausted', details: { cap: 'maxPerDay' } });
+    expect(await attemptsOf(journal, wallet)).toHaveLength(1);
+    const rich = await buyerOf(other, `${sandbox.apiUrl}/usdc`);
+    expect((await rich.post(service)).body.state).toBe('ready_to_sign');
+  });
+
+  it('makes one attempt, however often and however many at once hand it over', async () => {
+    const journal = memoryJournal();
+    const service = await serve(journal);
+    const wallet = await sandbox.createWallet({ SOL: '0.5' });
+    const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+    const signedSwap = await buyer.sign((await buyer.post(service)).body.swap?.transaction);
+    const swapped = await Promise.all([1, 2, 3].map(() => buyer.post(service, { signedSwap })));
+    expect(new Set(swapped.map(({ body }) => body.id)).size).toBe(1);
+    expect(await attemptsOf(journal, wallet)).toHaveLength(1);
+    const ready = await untilState('ready_to_sign', () => buyer.post(service, { signedSwap }));
+    const signedPayment = await buyer.sign(ready.body.payment?.transaction);
+    const answers = await Promise.all([1, 2, 3].map(() => buyer.post(service, { signedPayment })));
+    expect(answers.map(({ body }) => body.state).sort()).toEqual(['ready_to_present', 'submitted', 'submitted']);
+    expect((await buyer.post(service, { signedSwap })).body).toMatchObject({ state: 'submitted', id: ready.body.id });
+    expect(await attemptsOf(journal, wallet)).toHaveLength(1);
+  });
+
+  it('under a key keeps any other payment from being offered or taken under it', async () => {
+    const journal = memoryJournal();
+    const service = await serve(journal);
+    const wallet = await sandbox.createWallet({ USDC: '1' });
+    const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`, { idempotencyKey: 'order-7' });
+    const [one, two] = [await buyer.post(service), await buyer.post(service)];
+    const first = await buyer.sign(one.body.payment?.transaction);
+    const second = await buyer.sign(two.body.payment?.transaction);
+    const ready = await buyer.post(service, { signedPayment: first });
+    expect(ready.body.state).toBe('ready_to_present');
+    expect(await buyer.post(service, { signedPayment: second })).toMatchObject({ status: 409, body: { code: 'idempotency_mismatch' } });
+    expect((await buyer.post(service)).body).toMatchObject({ state: 'submitted', id: ready.body.id, header: ready.body.header });
+    const elsewhere = await buyerOf(wallet, `${sandbox.apiUrl}/memo`, { idempotencyKey: 'order-7' });
+    expect(await elsewhere.post(service)).toMatchObject({ status: 409, body: { code: 'idempotency_mismatch' } });
+    expect((await buyer.present(ready)).status).toBe(200);
+    const settled = await untilState('settled', () => buyer.post(service));
+    expect(settled.body).toMatchObject({ id: ready.body.id, payerSignature: ready.body.payerSignature });
+    expect(await buyer.post(service, { signedPayment: second })).toMatchObject({ status: 409, body: { code: 'idempotency_mismatch' } });
+    expect(await attemptsOf(journal, wallet)).toHaveLength(1);
+  });
+
+  it('and is not what it should be leaves nothing on record', async () => {
+    const journal = memoryJournal();
+    const service = await serve(journal);
+    const [wallet, other] = await Promise.all([sandbox.createWallet({ USDC: '1', SOL: '0.1' }), sandbox.createWallet({ USDC: '1' })]);
+    const poor = await sandbox.createWallet({ SOL: '0.1' });
+    const [buyer, stranger] = await Promise.all([wallet, other].map((one) => buyerOf(one, `${sandbox.apiUrl}/usdc`)));
+    const planned = await buyer?.post(service);
+    const unsigned = planned?.body.payment?.transaction;
+    const signedPayment = await buyer?.sign(unsigned);
+    const foreign = await stranger?.sign(await stranger.post(service).then(({ body }) => body.payment?.transaction));
+    for (const given of [
+      { signedPayment: unsigned },
+      { signedPayment: foreign },
+      { signedSwap: signedPayment },
+      { signedSwap: unsigned },
+    ]) {
+      expect(await buyer?.post(service, given)).toMatchObject({ status: 400, body: { code: 'invalid_option' } });
+    }
+    // One that its wallet could not pay, and one that no chain takes any more.
+    const empty = await buyerOf(poor, `${sandbox.apiUrl}/usdc`, { autoSwap: false });
+    expect((await empty.post(service)).body.state).toBe('insufficient_funds');
+    sandbox.controls.node.warp();
+    expect(await buyer?.post(service, { signedPayment })).toMatchObject({ status: 400, body: { code: 'invalid_option' } });
+    for (const one of [wallet, other, poor]) expect(await attemptsOf(journal, one)).toEqual([]);
+  });
+});
+
+describe('a transport with a journal', () => {
+  it('that was closed pays no more, and leaves what is open in the journal', async () => {
+    const journal = memoryJournal();
+    const service = await serve(journal);
+    const wallet = await sandbox.createWallet({ USDC: '1' });
+    const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+    const signedPayment = await buyer.sign((await buyer.post(service)).body.payment?.transaction);
+    const ready = await buyer.post(service, { signedPayment });
+    await service.transport.close();
+    expect(await buyer.post(service, { signedPayment })).toMatchObject({ status: 503, body: { code: 'client_closed' } });
+    expect((await buyer.present(ready)).status).toBe(200);
+    expect(await attemptsOf(journal, wallet)).toMatchObject([{ state: 'signed' }]);
+    const next = await serve(journal);
+    await next.transport.resume();
+    await until('the next one finds it settled', async () => {
+      const [attempt] = await attemptsOf(journal, wallet);
+      return attempt?.state === 'settled' ? attempt : undefined;
+    });
+  });
+
+  it('needs to be told where the payment is asked for, and a key that can be kept', async () => {
+    const service = await serve(memoryJournal());
+    const wallet = await sandbox.createWallet({ USDC: '1' });
+    const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+    const { url: _url, ...parts } = buyer.paymentRequired;
+    expect(await buyer.post(service, { paymentRequired: parts })).toMatchObject({
+      status: 400,
+      body: { code: 'invalid_option', details: { option: 'paymentRequired.url' } },
+    });
+    for (const idempotencyKey of ['', 'with space', 'x'.repeat(256)]) {
+      expect(await buyer.post(service, { idempotencyKey })).toMatchObject({ status: 400, body: { details: { option: 'idempotencyKey' } } });
+    }
   });
 });
