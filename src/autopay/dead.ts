@@ -1,4 +1,4 @@
-import type { Attempt } from '../journal/types.js';
+import type { Attempt, SwapOutcome } from '../journal/types.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../network.js';
 import { associatedTokenAddress } from '../solana/accounts.js';
 import type { Core } from './core.js';
@@ -51,6 +51,23 @@ export async function toAbandoned(core: Core, attempt: Attempt): Promise<Attempt
   const abandoned: Attempt = { ...rest, state: 'abandoned' };
   await core.journal.put(abandoned);
   return abandoned;
+}
+
+/** Puts on record what became of an attempt's swap, and only then forgets the attempt, which signed no payment. Somebody else may have done so. */
+export async function forgetDecided(core: Core, attempt: Attempt, outcome: SwapOutcome | undefined): Promise<void> {
+  const { swap, state } = attempt;
+  const isOnRecord = state === 'abandoned' && swap?.outcome !== undefined;
+  if (swap !== undefined && outcome !== undefined && !isOnRecord) {
+    await toAbandoned(core, { ...attempt, swap: { ...swap, outcome } }).catch(async (error: unknown) => {
+      if (await isThere(core, attempt.id)) throw error;
+    });
+  }
+  await core.journal.release(attempt.id);
+}
+
+async function isThere(core: Core, id: string): Promise<boolean> {
+  for (const state of ['reserved', 'abandoned'] as const) if ((await listed(core, state)).some((one) => one.id === id)) return true;
+  return false;
 }
 
 /** Which of the two token programs its mint belongs to is not on record. */

@@ -105,8 +105,9 @@ async function isUpToDate(core: Core, open: Open): Promise<boolean> {
   const { id, at } = open.attempt;
   for await (const attempt of core.journal.attempts(ownerOf(core), { state: 'signed', since: at })) {
     if (attempt.id !== id) continue;
-    const { delivered, toldAt, receipt = open.attempt.receipt } = attempt;
-    open.attempt = { ...open.attempt, delivered, receipt, ...(toldAt === undefined ? {} : { toldAt }) };
+    const { delivered, toldAt, doubt, receipt = open.attempt.receipt } = attempt;
+    const more = { ...(toldAt === undefined ? {} : { toldAt }), ...(doubt === undefined ? {} : { doubt }) };
+    open.attempt = { ...open.attempt, delivered, receipt, ...more };
     return true;
   }
   return false;

@@ -2,11 +2,11 @@ import { base64 } from '@scure/base';
 import { throwIfAborted, untilAborted } from '../deadline.js';
 import { TransactionError, type Moved } from '../errors.js';
 import type { Emit } from '../events.js';
-import type { Attempt, SignedSwap } from '../journal/types.js';
+import type { Attempt, SignedSwap, SwapOutcome } from '../journal/types.js';
 import { landTransaction } from '../solana/confirm.js';
 import type { Address } from '../solana/types.js';
 import type { Core } from './core.js';
-import { freeDead } from './dead.js';
+import { forgetDecided, freeDead } from './dead.js';
 import { ownerOf } from './owner.js';
 import { LAMPORTS_LOCK, mintLock, RESEND_MS, type Swapped } from './run-swap.js';
 import { outcomeOf, readLanded } from './swap-outcome.js';
@@ -37,29 +37,58 @@ export async function finishOpenSwaps(core: Core, mint: Address, task: Task): Pr
   const open: Attempt[] = [];
   for await (const attempt of core.journal.attempts(ownerOf(core), { state: 'abandoned' })) if (attempt.mint === mint) open.push(attempt);
   let last: Swapped | undefined;
-  for (const { id, swap } of open) {
-    if (swap !== undefined) last = (await finish(core, mint, swap, task)) ?? last;
-    await core.journal.release(id);
+  for (const attempt of open) {
+    const end = attempt.swap === undefined ? undefined : await finish(core, mint, attempt.swap, task);
+    last = end?.swapped ?? last;
+    await forgetDecided(core, attempt, end?.outcome);
   }
   return { any: open.length > 0, swap: last };
 }
 
-/** Landed, or past its last height: nothing of it is still to come. */
-export async function isOver(
+/** What became of a swap, as the chain has it now; undefined where it may still land. */
+export async function decidedOutcome(core: Core, signed: SignedSwap, signal: AbortSignal | undefined): Promise<SwapOutcome | undefined> {
+  const verdict = await verdictOn(core, signed, signal);
+  if (verdict !== 'confirmed') return verdict === undefined ? undefined : failure[verdict];
+  return confirmed(signed, await readSwapped(core, signed));
+}
+
+const failure = {
+  failed: { state: 'failed', code: 'swap_failed' },
+  expired: { state: 'failed', code: 'swap_expired' },
+} as const;
+
+function confirmed({ quoted }: SignedSwap, swapped: Swapped | undefined): SwapOutcome {
+  if (swapped === undefined) return { state: 'confirmed', ...quoted };
+  const { inAmount, outAmount } = swapped.record;
+  return { state: 'confirmed', inAmount, outAmount, feeLamports: swapped.feeLamports.toString() };
+}
+
+/** Landed, or past its last height and not there: nothing of it is still to come. Undefined where something may. */
+async function verdictOn(
   { rpc }: Core,
   { signature, lastValidBlockHeight }: SignedSwap,
   signal: AbortSignal | undefined,
-): Promise<boolean> {
-  const { height } = await rpc.tip('finalized', { signal });
-  if (height > BigInt(lastValidBlockHeight)) return true;
-  const [status = null] = await rpc.statuses([signature], { history: true, signal });
-  return status !== null && status.commitment !== 'processed';
+): Promise<'confirmed' | 'failed' | 'expired' | undefined> {
+  const { height, slot } = await rpc.tip('finalized', { signal });
+  const isPast = height > BigInt(lastValidBlockHeight);
+  // Of a node that has seen as much: another may answer than the one that gave the height.
+  const [status = null] = await rpc.statuses([signature], { history: true, signal, ...(isPast && { minContextSlot: slot }) });
+  if (status === null) return isPast ? 'expired' : undefined;
+  if (status.commitment === 'processed') return undefined;
+  return status.error === null ? 'confirmed' : 'failed';
 }
 
-async function finish(core: Core, mint: Address, signed: SignedSwap, { emit, signal, moved }: Task): Promise<Swapped | undefined> {
+/** What became of a swap that was brought to its end. */
+interface End {
+  readonly outcome: SwapOutcome;
+  /** Where it landed as it should, and a node gives it. */
+  readonly swapped?: Swapped;
+}
+
+async function finish(core: Core, mint: Address, signed: SignedSwap, { emit, signal, moved }: Task): Promise<End> {
   const { rpc, config, closing, locks } = core;
   const { signature, transaction, lastValidBlockHeight } = signed;
-  if (config.policy.approve !== undefined && !(await isOver(core, signed, signal))) throw undecided(signed);
+  if (config.policy.approve !== undefined && (await verdictOn(core, signed, signal)) === undefined) throw undecided(signed);
   const land = async () => {
     throwIfAborted(signal);
     return landTransaction({
@@ -76,16 +105,16 @@ async function finish(core: Core, mint: Address, signed: SignedSwap, { emit, sig
   if (outcome === 'unknown') throw undecided(signed);
   await forgetAccounts(core, signed);
   if (outcome === 'failed') emit('swap.failed', { signature, code: 'swap_failed' });
-  if (outcome !== 'confirmed') return undefined;
+  if (outcome !== 'confirmed') return { outcome: failure[outcome] };
   const swapped = await readSwapped(core, signed);
   if (swapped === undefined) {
     moved.push({ kind: 'swap', signature, inputMint: signed.inputMint, outputMint: signed.outputMint });
-    return undefined;
+    return { outcome: confirmed(signed, undefined) };
   }
   const { provider: _provider, ...amounts } = swapped.record;
   moved.push({ kind: 'swap', ...amounts });
   emit('swap.confirmed', { ...swapped.record, feeLamports: swapped.feeLamports.toString() });
-  return swapped;
+  return { outcome: confirmed(signed, swapped), swapped };
 }
 
 /** What its accounts hold is not known any more: it may have landed since they were read. */
@@ -97,14 +126,15 @@ export async function forgetAccounts({ ledger }: Core, { source, output }: Signe
 /** What it took and brought, as the chain shows it; undefined where no node gives it. */
 async function readSwapped(
   core: Core,
-  { signature, inputMint, outputMint, provider, source, output }: SignedSwap,
+  { signature, inputMint, outputMint, provider, source, output, quoted }: SignedSwap,
 ): Promise<Swapped | undefined> {
   const landed = await readLanded(core, signature);
   if (landed === undefined) return undefined;
-  const { inAmount, outAmount, feeLamports } = outcomeOf(landed, core.config.signer.address, { inputMint, outputMint, source, output });
+  // What is wrapped stays on own accounts: the sum of their changes says nothing of it.
+  const seen = inputMint === outputMint ? quoted : outcomeOf(landed, core.config.signer.address, { inputMint, outputMint, source, output });
   return {
-    record: { signature, inputMint, inAmount: inAmount.toString(), outputMint, outAmount: outAmount.toString(), provider },
-    feeLamports,
+    record: { signature, inputMint, inAmount: `${seen.inAmount}`, outputMint, outAmount: `${seen.outAmount}`, provider },
+    feeLamports: landed.feeLamports,
   };
 }
 

@@ -60,7 +60,7 @@ export async function present(core: Core, open: Open, showing: Showing): Promise
     }
     const { outcome, answer } = shown;
     const rejected = rejection(open, answer, showing.moved);
-    if (open.attempt.state === 'signed') emit('payment.uncertain', { ...boundsOf(open), code: 'payment_rejected' });
+    if (open.attempt.state === 'signed') await noteDoubt(core, open, 'payment_rejected', emit);
     return { rejected, outcome };
   } catch (error) {
     if (call.signal?.aborted === true) throw call.signal.reason;
@@ -90,7 +90,7 @@ async function show(core: Core, open: Open, showing: Showing, signal: AbortSigna
   const { call, url, emit, startedAt } = showing;
   const { runtime, timeouts } = core.config;
   emit('payment.sent', { url, method: call.method });
-  const response = await send(open, showing, signal);
+  const response = await send(core, open, showing, signal);
   const settlement = readSettlement(response.headers);
   const reason = response.status === 402 ? await reasonOf(response, timeouts.terms) : undefined;
   const outcome = outcomeOf(response.status, { settlement, reason, hasTerms: response.headers.has('payment-required') });
@@ -124,13 +124,13 @@ async function takeBack(core: Core, open: Open): Promise<void> {
   await save(core, open).catch(() => undefined);
 }
 
-async function send(open: Open, { call, url, moved, emit }: Showing, signal: AbortSignal): Promise<Response> {
+async function send(core: Core, open: Open, { call, url, moved, emit }: Showing, signal: AbortSignal): Promise<Response> {
   try {
     // A fetch of the caller's may not listen to its signal.
     return await untilAborted(call.sendPaid(url, open.attempt.payment.header, signal), signal);
   } catch (cause) {
     const bounds = boundsOf(open);
-    emit('payment.uncertain', { ...bounds, code: 'payment_uncertain' });
+    await noteDoubt(core, open, 'payment_uncertain', emit);
     throw new SettlementError(
       'payment_uncertain',
       `The answer to the paid request was lost, so the payment may still settle until block height ${bounds.lastValidBlockHeight} is final. ` +
@@ -138,6 +138,17 @@ async function send(open: Open, { call, url, moved, emit }: Showing, signal: Abo
       { details: bounds, funds: 'uncertain', moved, cause },
     );
   }
+}
+
+/** Tells, and puts on record, that nobody's word but the chain's says what became of the payment. */
+async function noteDoubt(core: Core, open: Open, code: 'payment_rejected' | 'payment_uncertain', emit: Emit): Promise<void> {
+  emit('payment.uncertain', { ...boundsOf(open), code });
+  const { state, doubt } = open.attempt;
+  // The chain may have spoken meanwhile; and one doubt is told once.
+  if (state !== 'signed' || doubt !== undefined) return;
+  open.attempt = { ...open.attempt, doubt: code };
+  // The caller is told what matters more; the next write of this attempt catches up.
+  await save(core, open).catch(() => undefined);
 }
 
 /** v2 servers say it in a header, v1 servers only in the body. */

@@ -2,7 +2,7 @@ import { hex } from '@scure/base';
 import { throwIfAborted, untilAborted } from '../deadline.js';
 import { amendError, isExactChangeError, PolicyError, ProtocolError, type Moved } from '../errors.js';
 import type { Emit } from '../events.js';
-import type { Attempt, SignedSwap } from '../journal/types.js';
+import type { Attempt, SignedSwap, SwapOutcome } from '../journal/types.js';
 import { announce } from '../journal/registry.js';
 import { isLoopback } from '../loopback.js';
 import { capsFor, overBudget, takenOf } from '../policy/caps.js';
@@ -21,6 +21,7 @@ import type { Open } from './follow.js';
 import { outcomes } from './outcomes.js';
 import { spendOf } from './plan.js';
 import { present, type Rejected } from './present.js';
+import { forgetDecided } from './dead.js';
 import { abandon, freeDeadOnes, takeUp, takeUpAgain } from './resume.js';
 import { secure } from './secure.js';
 import { checkHeader, signPayment } from './sign-payment.js';
@@ -206,6 +207,8 @@ export async function prepare(
     reservation = true;
     const onSwapSigned = async (swap: SignedSwap) => {
       const before = attempt;
+      // What became of the one before is on record before another takes its place.
+      if (before.swap?.outcome !== undefined) await core.journal.put(before);
       // Before it is written: who gives up meanwhile must know of it.
       attempt = { ...attempt, swap };
       await core.journal.put(attempt).catch((error: unknown) => {
@@ -214,8 +217,12 @@ export async function prepare(
         throw error;
       });
     };
+    // Goes on record with the next write: the signed payment's, if all goes well.
+    const onSwapDecided = (outcome: SwapOutcome) => {
+      if (attempt.swap !== undefined) attempt = { ...attempt, swap: { ...attempt.swap, outcome } };
+    };
     const approve = approvalFor(core, { url: place.url, method: place.method, status: 402 }, choice, signal);
-    const swap = await secure(core, choice, { id, emit, signal, moved, onSwapSigned, approve, onCounted });
+    const swap = await secure(core, choice, { id, emit, signal, moved, onSwapSigned, onSwapDecided, approve, onCounted });
     const funded = runtime.now();
     throwIfAborted(signal);
     await approve(undefined);
@@ -233,7 +240,7 @@ export async function prepare(
     const undo = async () => {
       await core.ledger.release(facts.source, id);
       // One whose answer was lost may be there.
-      if (reservation || isExactChangeError(error, 'journal_unavailable')) await giveUp(core, attempt, moved, error);
+      if (reservation || isExactChangeError(error, 'journal_unavailable')) await giveUp(core, attempt);
     };
     // What could not be undone now is freed with all that the dead left, which is looked for again; the reason of the failure says more.
     if (isExactChangeError(error, 'journal_unavailable')) takeUpAgain(core);
@@ -244,11 +251,9 @@ export async function prepare(
 }
 
 /** Frees the budget and the key: no payment was signed. A swap that may still land stays on record. */
-async function giveUp(core: Core, attempt: Attempt, moved: readonly Moved[], error: unknown): Promise<void> {
-  const { swap } = attempt;
-  const decided = isExactChangeError(error, 'swap_failed') || isExactChangeError(error, 'swap_expired');
-  if (swap === undefined || decided || moved.some(({ signature }) => signature === swap.signature)) return core.journal.release(attempt.id);
-  await abandon(core, attempt);
+async function giveUp(core: Core, attempt: Attempt): Promise<void> {
+  if (attempt.swap === undefined || attempt.swap.outcome !== undefined) await forgetDecided(core, attempt, attempt.swap?.outcome);
+  else await abandon(core, attempt);
 }
 
 /** Where a payment header may go at all. The origin may be a redirecting seller's, so it is in no message. */

@@ -2,8 +2,8 @@ import type { Attempt } from '../journal/types.js';
 import type { Receipt } from '../receipt.js';
 import type { Core } from './core.js';
 import { decide, follow, openOf, type Open } from './follow.js';
-import { deadOnes, freeDead, toAbandoned } from './dead.js';
-import { forgetAccounts, isOver } from './open-swaps.js';
+import { deadOnes, forgetDecided, freeDead, toAbandoned } from './dead.js';
+import { decidedOutcome, forgetAccounts } from './open-swaps.js';
 
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
@@ -112,11 +112,13 @@ async function waitForSwap(core: Core, attempt: Attempt): Promise<void> {
   all.delete(id);
 }
 
-async function forgetIfOver(core: Core, { id, swap }: Attempt): Promise<boolean> {
+async function forgetIfOver(core: Core, attempt: Attempt): Promise<boolean> {
+  const { swap } = attempt;
+  const outcome = swap === undefined ? undefined : (swap.outcome ?? (await decidedOutcome(core, swap, core.closing.signal)));
   if (swap !== undefined) {
-    if (!(await isOver(core, swap, core.closing.signal))) return false;
+    if (outcome === undefined) return false;
     await forgetAccounts(core, swap);
   }
-  await core.journal.release(id);
+  await forgetDecided(core, attempt, outcome);
   return true;
 }

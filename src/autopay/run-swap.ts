@@ -3,7 +3,7 @@ import type { ResolvedRequest } from '../config.js';
 import { throwIfAborted, untilAborted } from '../deadline.js';
 import { isExactChangeError, TransactionError, type ExactChangeError } from '../errors.js';
 import type { Emit } from '../events.js';
-import type { SignedSwap as SwapRecord } from '../journal/types.js';
+import type { SignedSwap as SwapRecord, SwapOutcome } from '../journal/types.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../network.js';
 import type { Receipt } from '../receipt.js';
 import { associatedTokenAddress } from '../solana/accounts.js';
@@ -44,11 +44,13 @@ export interface SwapTask {
   readonly signal: AbortSignal | undefined;
   /** Writes the signed swap down before it leaves. */
   readonly onSigned?: ((signed: SwapRecord) => Promise<void>) | undefined;
+  /** Called with what became of each swap that was signed, once the chain has decided. */
+  readonly onDecided?: ((outcome: SwapOutcome) => void) | undefined;
   /** Called when the proceeds are there, before any other payment or swap may touch them. */
   readonly onConfirmed?: (() => Promise<void>) | undefined;
 }
 
-type Watched = Pick<SwapTask, 'emit' | 'signal' | 'onSigned' | 'onConfirmed'>;
+type Watched = Pick<SwapTask, 'emit' | 'signal' | 'onSigned' | 'onDecided' | 'onConfirmed'>;
 
 /** How often a transaction of ours that has not landed is sent again. */
 export const RESEND_MS = 2_000;
@@ -142,7 +144,7 @@ function swapOnce(core: Core, task: SwapTask, quote: SwapQuote, built: unknown):
 function exclusively(
   core: Core,
   mints: readonly Address[],
-  { emit, signal, onSigned, onConfirmed }: Watched,
+  { emit, signal, onSigned, onDecided, onConfirmed }: Watched,
   sign: () => Promise<SignedSwap>,
   quoted: {
     readonly inputMint: Address;
@@ -175,10 +177,15 @@ function exclusively(
       await land(core, signed);
     } catch (error) {
       await forgetBoth(core, signed);
+      // One that is uncertain may still land.
+      if (isExactChangeError(error, 'swap_failed') || isExactChangeError(error, 'swap_expired'))
+        onDecided?.({ state: 'failed', code: error.code });
       if (isExactChangeError(error)) emit('swap.failed', { signature: signed.signature, code: error.code });
       throw error;
     }
     const swapped = await finished(core, signed, quoted, emit, onConfirmed !== undefined);
+    const { inAmount, outAmount } = swapped.record;
+    onDecided?.({ state: 'confirmed', inAmount, outAmount, feeLamports: swapped.feeLamports.toString() });
     await onConfirmed?.();
     return swapped;
   };

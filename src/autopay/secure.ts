@@ -1,6 +1,6 @@
 import { isExactChangeError, type ExactChangeError, type Moved } from '../errors.js';
 import type { Emit } from '../events.js';
-import type { SignedSwap } from '../journal/types.js';
+import type { SignedSwap, SwapOutcome } from '../journal/types.js';
 import { throwIfAborted, untilAborted } from '../deadline.js';
 import { WSOL_MINT } from '../network.js';
 import type { Address } from '../solana/types.js';
@@ -20,6 +20,8 @@ interface Task {
   /** Grows by what lands, also where this fails. */
   readonly moved: Moved[];
   readonly onSwapSigned: (signed: SignedSwap) => Promise<void>;
+  /** Called with what became of the swap that was signed last. */
+  readonly onSwapDecided: (outcome: SwapOutcome) => void;
   /** Asks whether the swap and the payment may be signed. */
   readonly approve: Approve;
   /** Called once what the payment needs is counted among what waits. */
@@ -156,10 +158,10 @@ async function swapInto(
   core: Core,
   { offer }: Choice,
   funding: Funding,
-  { emit, signal, onSwapSigned, approve }: Task,
+  { emit, signal, onSwapSigned, onSwapDecided, approve }: Task,
   onConfirmed: () => Promise<void>,
 ): Promise<Swapped> {
-  const task = { emit, signal, onSigned: onSwapSigned, onConfirmed };
+  const task = { emit, signal, onSigned: onSwapSigned, onDecided: onSwapDecided, onConfirmed };
   const approved = await approve(funding);
   if ('wrap' in funding) return runWrap(core, funding.wrap, task);
   const { quote, built, available } = funding;

@@ -9,6 +9,7 @@ import type { Runtime } from '../../../src/runtime.js';
 import { systemRuntime } from '../../../src/runtime.js';
 import { addressOf } from '../../../src/solana/address.js';
 import type { Rpc } from '../../../src/solana/rpc.js';
+import { withOutbox } from '../../contract/outbox-contract.js';
 import { fakeRpc, OURS, payment, refused, type FakeNode } from './fake-chain.js';
 
 type Core = Parameters<typeof resume>[0];
@@ -59,7 +60,7 @@ function signed(id: string, part: Parameters<typeof payment>[0] = {}): Attempt {
 
 /** A core over a journal with these attempts. Its time stands still, until `pass` is called. */
 async function coreWith(attempts: readonly Attempt[], node: FakeNode, part: Partial<Rpc> = {}) {
-  const journal = memoryJournal();
+  const journal = withOutbox(memoryJournal({ outbox: true }));
   for (const one of attempts) await journal.reserve(one, []);
   let now = NOW;
   const naps = new Set<{ readonly until: number; readonly wake: () => void }>();
@@ -93,13 +94,20 @@ async function coreWith(attempts: readonly Attempt[], node: FakeNode, part: Part
     }
     await new Promise(setImmediate);
   };
-  return { core, journal, rpc, states, used, pass, naps, closing };
+  const told = async () => (await journal.outbox.take({ limit: 100, leaseMs: 1, now: Infinity })).map(({ event }) => event);
+  return { core, journal, rpc, states, told, used, pass, naps, closing };
 }
 
 const past: FakeNode = { slot: 2_000, height: 501n };
 const route = { inputMint: 'i', outputMint: MINT, provider: 'p', source: 'from', output: 'to' };
-const swap = { signature: 's', transaction: 't', lastValidBlockHeight: '500', ...route };
-const found = (commitment: 'processed' | 'confirmed') => () => Promise.resolve([{ slot: 1, commitment, error: null }]);
+const quoted = { inAmount: '7', outAmount: '8', feeLamports: '9' };
+const swap = { signature: 's', transaction: 't', lastValidBlockHeight: '500', quoted, ...route };
+const found =
+  (commitment: 'processed' | 'confirmed', error: string | null = null) =>
+  () =>
+    Promise.resolve([{ slot: 1, commitment, error }]);
+const nowhere = () => Promise.resolve([null]);
+const change = (account: string, before: bigint, after: bigint) => ({ account, owner: WALLET, mint: MINT, before, after });
 
 describe('a reservation that signed nothing', () => {
   it('is freed where its call must be dead', async () => {
@@ -128,15 +136,64 @@ describe('a reservation that signed nothing', () => {
 
 describe('a reservation with a signed swap', () => {
   it.each([
-    ['is freed once the swap is past its last height', past, {}, {}],
+    ['is freed once the swap is past its last height', past, { statuses: nowhere }, {}],
     ['is freed once the swap landed', { ...past, height: 500n }, { statuses: found('confirmed') }, {}],
     ['is kept while the swap is only processed', { ...past, height: 500n }, { statuses: found('processed') }, { dead: 'abandoned' }],
-    ['is kept while the swap may land', { ...past, height: 500n }, { statuses: () => Promise.resolve([null]) }, { dead: 'abandoned' }],
+    ['is kept while the swap may land', { ...past, height: 500n }, { statuses: nowhere }, { dead: 'abandoned' }],
     ['is kept while no node answers', { ...past, down: true }, {}, { dead: 'abandoned' }],
   ])('%s', async (_, node, part, left) => {
     const { core, states } = await coreWith([attempt('dead', { swap })], node, part);
     await resume(core);
     expect(await states()).toEqual(left);
+  });
+
+  it.each([
+    ['that it can never land', past, { statuses: nowhere }, 'swap.failed', { code: 'swap_expired' }],
+    ['that it landed and failed', past, { statuses: found('confirmed', '"X"') }, 'swap.failed', { code: 'swap_failed' }],
+    ['what it was to bring, where no node gives what it did', past, { statuses: found('confirmed') }, 'swap.confirmed', quoted],
+    [
+      'what it brought',
+      past,
+      {
+        statuses: found('confirmed'),
+        transaction: () =>
+          Promise.resolve({
+            ...{ slot: 1, error: null, signatures: ['s'], feeLamports: 5_000n, lamports: new Map() },
+            tokenChanges: [change('from', 10n, 4n), change('to', 0n, 3n)],
+          }),
+      },
+      'swap.confirmed',
+      { inAmount: '6', outAmount: '3', feeLamports: '5000' },
+    ],
+  ] as const)('tells %s, once, after that its payment failed', async (_, node, part, type, details) => {
+    const { core, told, states, pass } = await coreWith([attempt('dead', { swap })], node, part);
+    await resume(core);
+    await resume(core);
+    await pass(HOUR);
+    expect(await told()).toMatchObject([
+      { type: 'payment.failed', data: { id: 'dead' } },
+      { type, data: { id: 'dead', signature: 's', ...details } },
+    ]);
+    expect(await states()).toEqual({});
+  });
+
+  it('tells once what became of its swap where two are asked at once, and one of them comes late', async () => {
+    const { core, journal, told, states } = await coreWith([attempt('dead', { swap })], past, { statuses: nowhere });
+    await Promise.all([resume(core), resume({ ...core })]);
+    expect((await told()).map(({ type }) => type)).toEqual(['payment.failed', 'swap.failed']);
+    await journal.reserve(attempt('again', { swap, state: 'abandoned' }), []);
+    // Somebody else is faster between the look at the chain and the write.
+    const put = async (one: Attempt) => (await journal.release(one.id), journal.put(one));
+    await resume({ ...core, journal: { ...journal, put } });
+    expect(await states()).toEqual({});
+  });
+
+  it('is kept where what became of its swap cannot be written', async () => {
+    const { core, journal, told, states } = await coreWith([attempt('dead', { swap, state: 'abandoned' })], past, { statuses: nowhere });
+    await resume({ ...core, journal: { ...journal, put: () => Promise.reject(new Error('EIO')) } });
+    expect([await states(), await told()]).toEqual([{ dead: 'abandoned' }, []]);
+    await resume({ ...core });
+    expect([await states(), (await told()).map(({ type }) => type)]).toEqual([{}, ['swap.failed']]);
   });
 
   it('is freed when the swap comes to its end later', async () => {

@@ -197,8 +197,9 @@ describe('a file that has grown', () => {
     const journal = journalOf();
     const bytes = 'x'.repeat(4_000);
     const payment = { ...fullAttemptOf().payment!, header: { name: 'PAYMENT-SIGNATURE', value: bytes } };
+    const quoted = { inAmount: '1', outAmount: '2', feeLamports: '3' };
     const route = { inputMint: 'in', outputMint: 'out', provider: 'provider', source: 'from', output: 'to' };
-    const swap = { signature: 'signature', transaction: bytes, lastValidBlockHeight: '1', ...route };
+    const swap = { signature: 'signature', transaction: bytes, lastValidBlockHeight: '1', quoted, ...route };
     const buy = async (id: string, end: object) => {
       const reserved = attemptOf({ id, microUsd: '2' });
       await journal.reserve(reserved, []);
