@@ -1,7 +1,9 @@
+import type { JournalOptions } from '../../src/journal/options.js';
 import { nodeDisk } from './file/disk.js';
 import { journalAt, type FileJournal } from './file/journal.js';
 import { nodeProcesses } from './file/processes.js';
 
+export type { JournalOptions } from '../../src/journal/options.js';
 export type { FileJournal } from './file/journal.js';
 
 const COMPACT_FROM = 1024 * 1024;
@@ -16,7 +18,11 @@ const COMPACT_FROM = 1024 * 1024;
  * - `journal_unavailable`: the disk failed, or the file or its lock was replaced. Once that is over the journal goes on.
  * - `invalid_option`: a newer version wrote it.
  *
- * Throws `ConfigError` (`invalid_option`) where the path is none.
+ * With `outbox`, events for webhooks are written in one line with what they tell of, and are there again after a crash. The journals of one file in a
+ * process share its outbox: once one that keeps events was used, all of them write events. Without `outbox`, what is in the file stays, and events are
+ * added only where an endpoint is registered in it.
+ *
+ * Throws `ConfigError` (`invalid_option`) where the path is none, or for an option that is not known.
  *
  * @example
  * const journal = fileJournal('./payments.jsonl');
@@ -24,6 +30,6 @@ const COMPACT_FROM = 1024 * 1024;
  * await client.close();
  * await journal.close();
  */
-export function fileJournal(path: string): FileJournal {
-  return journalAt(path, { disk: nodeDisk, processes: nodeProcesses, compactFrom: COMPACT_FROM });
+export function fileJournal(path: string, options: JournalOptions = {}): FileJournal {
+  return journalAt(path, { disk: nodeDisk, processes: nodeProcesses, compactFrom: COMPACT_FROM }, options);
 }

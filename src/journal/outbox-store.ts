@@ -20,6 +20,11 @@ export type OutboxRecord =
   /** The id of the endpoint that was removed. */
   | { readonly endpointGone: string };
 
+/** Whether a journal that nobody asked for its outbox adds to it all the same: somebody is to be told, by whoever opens it next. */
+export function hasReaders(store: OutboxStore): boolean {
+  return store.endpoints().some(({ disabledAt }) => disabledAt === undefined);
+}
+
 /** Until when jobs that were taken are nobody else's, by their ids. Milliseconds since the epoch. */
 export type Leases = ReadonlyMap<string, number>;
 

@@ -1,5 +1,7 @@
 import { isAttempt } from '../../../src/journal/attempt-json.js';
 import type { Carried, StoreContent } from '../../../src/journal/attempt-store.js';
+import { isEndpoint, isOutboxJob } from '../../../src/journal/outbox-json.js';
+import type { OutboxContent, OutboxRecord } from '../../../src/journal/outbox-store.js';
 import type { Attempt } from '../../../src/journal/types.js';
 import { crc32 } from './crc32.js';
 
@@ -11,7 +13,11 @@ export type FileRecord =
   /** What forgotten attempts took. */
   | { readonly carry: Carried }
   /** The widest window, in ms, that was ever asked for. */
-  | { readonly widest: number };
+  | { readonly widest: number }
+  | OutboxRecord;
+
+/** All that a file says. */
+export type FileContent = StoreContent & Partial<OutboxContent>;
 
 /** What a file holds. */
 export interface Decoded {
@@ -63,9 +69,15 @@ export function encodeHeader(): Uint8Array {
   return encodeLine({ format: FORMAT, version: VERSION });
 }
 
-/** A whole file that says what a store knows. Of attempts that are over, what could be presented is left out. */
-export function encodeContent({ attempts, carried, widestMs }: StoreContent): Uint8Array {
-  const records: FileRecord[] = [{ widest: widestMs }, ...carried.map((carry) => ({ carry })), ...attempts.map((put) => ({ put }))];
+/** A whole file that says what its stores know. Of attempts that are over, what could be presented is left out. */
+export function encodeContent({ attempts, carried, widestMs, jobs = [], endpoints = [] }: FileContent): Uint8Array {
+  const records: FileRecord[] = [
+    { widest: widestMs },
+    ...carried.map((carry) => ({ carry })),
+    ...attempts.map((put) => ({ put })),
+    ...endpoints.map((endpoint) => ({ endpoint })),
+    ...jobs.map((job) => ({ job })),
+  ];
   const lines = [encodeHeader()];
   for (let at = 0; at < records.length; at += RECORDS_A_LINE) lines.push(encodeRecords(records.slice(at, at + RECORDS_A_LINE)));
   return joined(lines);
@@ -139,10 +151,14 @@ function readRecords(value: unknown): readonly FileRecord[] | undefined {
 
 function readRecord(value: unknown): FileRecord | undefined {
   if (!isRecord(value) || Object.keys(value).length !== 1) return undefined;
-  const { put, release, carry, widest } = value;
+  const { put, release, carry, widest, job, jobDone, endpoint, endpointGone } = value;
   if (isAttempt(put)) return { put };
   if (typeof release === 'string') return { release };
   if (typeof widest === 'number') return { widest };
+  if (isOutboxJob(job)) return { job };
+  if (typeof jobDone === 'string') return { jobDone };
+  if (isEndpoint(endpoint)) return { endpoint };
+  if (typeof endpointGone === 'string') return { endpointGone };
   const carried = readCarry(carry);
   return carried === undefined ? undefined : { carry: carried };
 }

@@ -1,8 +1,13 @@
 import { resolve } from 'node:path';
 import { ConfigError, TransportError } from '../../../src/errors.js';
-import type { Journal } from '../../../src/journal/types.js';
+import { jobsOf } from '../../../src/journal/notices.js';
+import { wantsOutbox, type JournalOptions } from '../../../src/journal/options.js';
+import { createListeners, outboxOver } from '../../../src/journal/outbox-port.js';
+import type { Attempt, Journal } from '../../../src/journal/types.js';
+import { systemRuntime } from '../../../src/runtime.js';
 import { unavailable } from './failures.js';
-import type { LogParts, Work } from './log.js';
+import type { FileRecord } from './format.js';
+import type { LogParts, Stores, Work } from './log.js';
 import { shareLog, type Share } from './shared.js';
 
 /** A journal in a file. */
@@ -12,16 +17,22 @@ export interface FileJournal extends Journal {
 }
 
 /** A journal in the file at a path, on any disk. */
-export function journalAt(path: string, parts: LogParts): FileJournal {
+export function journalAt(path: string, parts: LogParts, options: JournalOptions = {}): FileJournal {
   // From JavaScript it may be anything.
   if (typeof path !== 'string' || path === '' || path.includes('\0'))
     throw new ConfigError('invalid_option', 'fileJournal needs the path of a file.', { details: { option: 'path' } });
   const file = resolve(path);
+  const keepsEvents = wantsOutbox(options);
+  const listeners = createListeners();
   let share: Promise<Share> | undefined;
   let closed: Promise<void> | undefined;
   const open = async (): Promise<Share> => {
     try {
-      return await shareLog(file, parts);
+      const opened = await shareLog(file, parts);
+      if (!keepsEvents) return opened;
+      opened.log.keepEvents();
+      const stop = opened.log.onAdded(listeners.call);
+      return { ...opened, leave: () => opened.leave().finally(stop) };
     } catch (error) {
       share = undefined;
       throw unavailable(file, error);
@@ -38,31 +49,52 @@ export function journalAt(path: string, parts: LogParts): FileJournal {
   };
   return {
     reserve: (attempt, caps) =>
-      run((store, write) => {
-        const refused = store.reserve(attempt, caps);
-        const kept = refused === undefined ? store.get(attempt.id) : undefined;
+      run(({ attempts }, write) => {
+        const refused = attempts.reserve(attempt, caps);
+        const kept = refused === undefined ? attempts.get(attempt.id) : undefined;
         if (kept !== undefined) write({ put: kept });
         return refused;
       }),
     put: (attempt) =>
-      run((store, write) => {
-        const kept = store.put(attempt);
-        if (kept !== undefined) write({ put: kept });
+      run((stores, write) => {
+        const before = stores.attempts.get(attempt.id);
+        const kept = stores.attempts.put(attempt);
+        if (kept === undefined) return;
+        write({ put: kept });
+        tell(stores, write, before, kept);
       }),
     release: (id) =>
-      run((store, write) => {
-        if (store.release(id)) write({ release: id });
+      run((stores, write) => {
+        const before = stores.attempts.get(id);
+        if (!stores.attempts.release(id)) return;
+        write({ release: id });
+        tell(stores, write, before, undefined);
       }),
-    similar: (owner, fingerprint, idempotencyKey) => run((store) => store.similar(owner, fingerprint, idempotencyKey)),
+    similar: (owner, fingerprint, idempotencyKey) => run(({ attempts }) => attempts.similar(owner, fingerprint, idempotencyKey)),
     async *attempts(owner, filter) {
-      yield* await run((store) => store.attempts(owner, filter));
+      yield* await run(({ attempts }) => attempts.attempts(owner, filter));
     },
-    used: (owner, caps, now) => run((store) => store.used(owner, caps, now)),
+    async *owners() {
+      yield* await run(({ attempts }) => attempts.owners());
+    },
+    used: (owner, caps, now) => run(({ attempts }) => attempts.used(owner, caps, now)),
+    ...(keepsEvents && { outbox: outboxOver((work) => run(({ outbox }, write) => work(outbox, write)), listeners.add) }),
     close() {
       closed ??= share === undefined ? Promise.resolve() : leave(share);
       return closed;
     },
   };
+}
+
+/** Adds what a change of an attempt tells, in the line that has the change. */
+function tell(
+  { outbox, keepsEvents }: Stores,
+  write: (record: FileRecord) => void,
+  before: Attempt | undefined,
+  after: Attempt | undefined,
+): void {
+  if (!keepsEvents) return;
+  for (const job of jobsOf(before, after, systemRuntime.now())) write({ job: outbox.add(job) });
 }
 
 async function leave(share: Promise<Share>): Promise<void> {

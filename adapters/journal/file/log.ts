@@ -1,6 +1,8 @@
 import { dirname } from 'node:path';
 import { createAttemptStore, isClosed, type AttemptStore, type Carried, type StoreContent } from '../../../src/journal/attempt-store.js';
 import { ConfigError } from '../../../src/errors.js';
+import { createListeners, isJob } from '../../../src/journal/outbox-port.js';
+import { createOutboxStore, hasReaders, type Leases, type OutboxRecord, type OutboxStore } from '../../../src/journal/outbox-store.js';
 import type { Attempt } from '../../../src/journal/types.js';
 import { hasCode, removeFile, type Disk, type OpenFile } from './disk.js';
 import { damaged, unavailable } from './failures.js';
@@ -8,13 +10,25 @@ import { decode, encodeContent, encodeHeader, encodeRecords, type Decoded, type 
 import { lockFile, type FileLock } from './lock.js';
 import type { Processes } from './processes.js';
 
-/** What happens to the store, and what of it is to be written down. */
-export type Work<T> = (store: AttemptStore, write: (record: FileRecord) => void) => T;
+/** What a file keeps. */
+export interface Stores {
+  readonly attempts: AttemptStore;
+  readonly outbox: OutboxStore;
+  /** Whether what happens to attempts is to be told. */
+  readonly keepsEvents: boolean;
+}
 
-/** A store whose changes are in a file before anybody learns of them. */
+/** What happens to the stores, and what of it is to be written down. */
+export type Work<T> = (stores: Stores, write: (record: FileRecord) => void) => T;
+
+/** Stores whose changes are in a file before anybody learns of them. */
 export interface FileLog {
   /** Runs work, and resolves once what it wrote is on the disk. Work that comes while the disk is busy shares the next write. */
   run<T>(work: Work<T>): Promise<T>;
+  /** From now on events are kept, whoever writes what they tell of. */
+  keepEvents(): void;
+  /** Calls when a job was added. Returns how to stop. */
+  onAdded(listener: () => void): () => void;
   /** After all work that was begun. */
   close(): Promise<void>;
 }
@@ -29,7 +43,7 @@ export interface LogParts {
 
 /** Work that waits for its turn. Returns how to tell its outcome. */
 interface Job {
-  run(store: AttemptStore, write: (record: FileRecord) => void): () => void;
+  run(stores: Stores, write: (record: FileRecord) => void): () => void;
   fail(error: unknown): void;
 }
 
@@ -59,7 +73,12 @@ async function logOn(path: string, lock: FileLock, { disk, compactFrom }: LogPar
   let id = await file.id();
   // Of what memory knows, all is in so many bytes of the file.
   let length: number;
-  let store: AttemptStore;
+  let attempts: AttemptStore;
+  let outbox: OutboxStore;
+  let wanted = false;
+  // Of jobs whose takers know of it: nothing of it is in the file.
+  let leases: Leases = new Map();
+  const listeners = createListeners();
   // The file or its directory may not be as memory has it.
   let doubtful = false;
   let checkAt = compactFrom;
@@ -75,7 +94,8 @@ async function logOn(path: string, lock: FileLock, { disk, compactFrom }: LogPar
     if (upTo !== undefined && decoded.length !== upTo) throw damaged(path, Math.min(size, decoded.length));
     if (upTo === undefined && size > decoded.length) await file.truncate(decoded.length);
     await file.sync();
-    store = storeOf(decoded);
+    attempts = attemptsOf(decoded);
+    outbox = createOutboxStore(decoded.records.filter(isOutboxRecord), leases);
     length = decoded.length;
     doubtful = false;
   };
@@ -100,9 +120,12 @@ async function logOn(path: string, lock: FileLock, { disk, compactFrom }: LogPar
       if (doubtful) await reload(length);
       await check();
       const records: FileRecord[] = [];
-      const outcomes = batch.map((job) => job.run(store, (record) => records.push(record)));
+      const stores = { attempts, outbox, keepsEvents: wanted || hasReaders(outbox) };
+      const outcomes = batch.map((job) => job.run(stores, (record) => records.push(record)));
       if (records.length > 0) await append(records);
+      leases = outbox.leases();
       for (const tell of outcomes) tell();
+      if (records.some(isJob)) listeners.call();
     } catch (cause) {
       // What failed must not come back: were this process to end now, the line could be found whole.
       if (doubtful) await reload(length).catch(() => undefined);
@@ -112,8 +135,8 @@ async function logOn(path: string, lock: FileLock, { disk, compactFrom }: LogPar
 
   /** Rewrites the file where much of it is over. What fails before the new file has the name leaves the old one as it is. */
   const compact = async (): Promise<void> => {
-    const content = lean(store.content());
-    const bytes = encodeContent(content);
+    const content = lean(attempts.content());
+    const bytes = encodeContent({ ...content, ...outbox.content() });
     checkAt = Math.max(compactFrom, 2 * length);
     if (bytes.length > length * WORTH_IT) return;
     await removeFile(disk, draft);
@@ -131,7 +154,7 @@ async function logOn(path: string, lock: FileLock, { disk, compactFrom }: LogPar
       throw error;
     }
     const last = file;
-    [file, store, length, checkAt] = [next, createAttemptStore(content), bytes.length, Math.max(compactFrom, 2 * bytes.length)];
+    [file, attempts, length, checkAt] = [next, createAttemptStore(content), bytes.length, Math.max(compactFrom, 2 * bytes.length)];
     // Until the directory is on the disk, a power failure could bring the old file back, without what is written from here on.
     doubtful = true;
     await last.close();
@@ -172,6 +195,10 @@ async function logOn(path: string, lock: FileLock, { disk, compactFrom }: LogPar
         // One turn later: calls that come together are written together.
         running ??= Promise.resolve().then(loop);
       }),
+    keepEvents() {
+      wanted = true;
+    },
+    onAdded: listeners.add,
     async close() {
       await running;
       try {
@@ -216,7 +243,7 @@ function readable(path: string, bytes: Uint8Array): Decoded {
   return found;
 }
 
-function storeOf({ records }: Decoded): AttemptStore {
+function attemptsOf({ records }: Decoded): AttemptStore {
   const carried: Carried[] = [];
   let widestMs = 0;
   for (const record of records) {
@@ -229,6 +256,10 @@ function storeOf({ records }: Decoded): AttemptStore {
     if ('release' in record) store.remove(record.release);
   }
   return store;
+}
+
+function isOutboxRecord(record: FileRecord): record is OutboxRecord {
+  return 'job' in record || 'jobDone' in record || 'endpoint' in record || 'endpointGone' in record;
 }
 
 /** Without what could be presented or sent again, where nobody will: a repeat under the same key presents what is delivered too. */

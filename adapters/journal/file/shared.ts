@@ -10,7 +10,7 @@ interface Entry {
   closing?: Promise<void>;
 }
 
-const LOGS: unique symbol = Symbol.for('exact-change.file-journals.1');
+const LOGS: unique symbol = Symbol.for('exact-change.file-journals.2');
 
 interface Shelf {
   [LOGS]?: Map<string, Entry> | undefined;
