@@ -33,8 +33,10 @@ const WORDS: { readonly [O in Id]: { readonly summary: string; readonly descript
   autoPay: {
     summary: 'The next step of a payment',
     description:
-      'Keyless and stateless. Sign what comes back with `swap_required` and send it as `signedSwap`; ask again with the same while it is `swap_submitted`. ' +
-      'Sign what comes back with `ready_to_sign` and send it as `signedPayment`. Repeat the paid request with the header that comes with `ready_to_present`.',
+      'Keyless. Sign what comes back with `swap_required` and send it as `signedSwap`; ask again with the same while it is `swap_submitted`. ' +
+      'Sign what comes back with `ready_to_sign` and send it as `signedPayment`. Repeat the paid request with the header that comes with `ready_to_present`. ' +
+      'A service with a journal keeps what it is handed on record: send the same `signedPayment` again, or ask under the same `idempotencyKey`, and it says whether the payment is ' +
+      '`submitted` (it may still land), `settled` (its own node shows it) or `failed` (it never can).',
   },
   listWebhooks: {
     summary: 'Where events are told',
