@@ -1,14 +1,26 @@
 import { inspect } from 'node:util';
 import { Connection } from '@solana/web3.js';
-import { createClient, HTTPInterceptor, memoryJournal, receiptOf, type Client, type ClientOptions, type Journal } from 'exact-change';
+import {
+  createClient,
+  HTTPInterceptor,
+  memoryJournal,
+  receiptOf,
+  remote,
+  type Client,
+  type ClientOptions,
+  type Journal,
+} from 'exact-change';
+import { apiKeys } from 'exact-change/http';
 import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { errorChain, exposed, findNeedles, keyNeedles, tap, tapSocket, type Needle, type Tap } from '../helpers/capture.js';
 import { recordingSigner, secretBytes } from '../helpers/payer.js';
+import { startRecordedService, type RecordedService } from '../helpers/recorded-service.js';
 
 const RPC_KEY = 'rpc-provider-key-4f1c9a';
 const JUPITER_KEY = 'jupiter-api-key-8d2e7b';
+const SERVICE_KEY = 'service-api-key-5a90cf31';
 const API_KEYS: readonly Needle[] = [
   { name: 'the RPC provider’s key', text: RPC_KEY },
   { name: 'Jupiter’s key', text: JUPITER_KEY },
@@ -270,6 +282,75 @@ async function closeIfClient(value: unknown): Promise<void> {
   const close: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, 'close') : undefined;
   if (typeof close === 'function') await Reflect.apply(close, value, []);
 }
+
+describe('the key of a service', () => {
+  const needles: readonly Needle[] = [{ name: 'the service’s key', text: SERVICE_KEY }];
+  let service: RecordedService;
+  let line: Tap;
+
+  beforeAll(async () => {
+    service = await startRecordedService(sandbox, { authorize: apiKeys([SERVICE_KEY]) });
+    line = await tap(portOf(service.url));
+  });
+  afterEach(() => service.reset());
+  afterAll(async () => {
+    await line.close();
+    await service.close();
+  });
+
+  const withKey = (wallet: SandboxWallet, apiUrl = at(line.port)): ClientOptions => ({
+    ...{ walletSecretKey: wallet.secretKey, apiUrl, apiKey: SERVICE_KEY, swapFrom: ['SOL'] },
+  });
+  const elsewhere = () => findNeedles(rpc.sent + jupiter.sent + api.sent + socket.sent, needles);
+
+  it('is sent to that service with each call, and is nowhere else', async () => {
+    const record = newTrace();
+    const wallet = await sandbox.createWallet(FUNDS);
+    await succeed(record, withKey(wallet));
+    const interceptor = new HTTPInterceptor({ ...withKey(wallet), rpcUrl: at(rpc.port), jupiterUrl: at(jupiter.port), autoSwap: true });
+    try {
+      expect((await fetch(at(api.port, '/pyusd'))).status).toBe(200);
+      record.objects.push(interceptor, interceptor.client, remote(at(line.port), { headers: { authorization: `Bearer ${SERVICE_KEY}` } }));
+    } finally {
+      interceptor.restore();
+      await interceptor.client.close();
+    }
+    expect(service.calls).toEqual(expect.arrayContaining(['x402/auto-pay', 'quote', 'balance']));
+    expect(line.sent.match(new RegExp(`^authorization: Bearer ${SERVICE_KEY}\r$`, 'gim'))).toHaveLength(service.calls.length);
+    expect(leaks(record, needles)).toEqual([]);
+    expect(elsewhere()).toEqual([]);
+    expect(findNeedles(line.received, needles)).toEqual([]);
+  });
+
+  it('is in no error, and follows no redirect', async () => {
+    const record = newTrace();
+    const foreign = await tap(portOf(sandbox.apiUrl));
+    const said: readonly (() => unknown)[] = [
+      () => new Response(null, { status: 307, headers: { location: at(foreign.port, '/usdc') } }),
+      () => new Response(null, { status: 302, headers: { location: at(foreign.port, '/usdc') } }),
+      () => new Response('No.', { status: 401 }),
+      () => new Response('No.', { status: 500 }),
+      () => new Promise(() => undefined),
+      () => 'nothing',
+    ];
+    for (const answer of said) {
+      service.retell(answer);
+      const client = clientOf(record, { ...withKey(await sandbox.createWallet(FUNDS)), timeouts: { service: 300 } });
+      await failing(record, () => client.fetch(at(api.port, '/usdc')));
+      await failing(record, () => client.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: 1_000n }));
+      await failing(record, () => client.balance());
+      await client.close();
+    }
+    const gone = clientOf(record, withKey(await sandbox.createWallet(FUNDS), at(1)));
+    await failing(record, () => gone.fetch(at(api.port, '/usdc')));
+    await gone.close();
+    expect(record.errors).toHaveLength(3 * said.length + 1);
+    expect(leaks(record, needles)).toEqual([]);
+    expect(elsewhere()).toEqual([]);
+    expect(foreign.sent).toBe('');
+    await foreign.close();
+  });
+});
 
 describe('the search itself', () => {
   const pair = Uint8Array.from({ length: 64 }, (_, index) => (index * 37 + 11) % 256);

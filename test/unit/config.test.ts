@@ -41,7 +41,7 @@ describe('defaults', () => {
       policy: { maxPerPayment: 1_000_000n, caps: [{ name: 'maxPerDay', limit: 10_000_000n }], maxSlippageBps: 50 },
     });
     expect(config.signer.address).toBe(address);
-    for (const name of ['apiUrl', 'transport', 'journal', 'connection', 'swapFrom', 'wsUrl', 'jupiterApiKey'])
+    for (const name of ['apiUrl', 'apiKey', 'transport', 'journal', 'connection', 'swapFrom', 'wsUrl', 'jupiterApiKey'])
       expect(config).toHaveProperty(name, undefined);
   });
 
@@ -107,6 +107,12 @@ describe('what is given', () => {
 
   it('an empty API key is none, because an empty header is refused where none is served', () => {
     expect(parseOptions({ walletSecretKey, jupiterApiKey: ' ' }).jupiterApiKey).toBeUndefined();
+    expect(parseOptions({ walletSecretKey, apiUrl: 'https://pay.test', apiKey: '' }).apiKey).toBeUndefined();
+    expect(parseOptions({ walletSecretKey, apiKey: '' }).apiKey).toBeUndefined();
+  });
+
+  it('a service has its key, without the space around it', () => {
+    expect(parseOptions({ walletSecretKey, apiUrl: 'https://pay.test', apiKey: ' key\n' }).apiKey).toBe('key');
   });
 
   it('a fetch is called bare: browsers refuse theirs as a member', async () => {
@@ -155,6 +161,10 @@ const wrong: readonly (readonly [option: string, options: Record<string, unknown
   ['apiUrl', { apiUrl: 'https://pay.test/#key' }],
   ['apiUrl', { apiUrl: 'https://me:secret@pay.test' }],
   ['apiUrl', { apiUrl: 'https://pay.test', transport: {} }],
+  ['apiKey', { apiKey: 'key' }],
+  ['apiKey', { apiKey: 'key', transport: {} }],
+  ['apiKey', { apiUrl: 'https://pay.test', apiKey: 5 }],
+  ['apiKey', { apiUrl: 'https://pay.test', apiKey: 'a b' }],
   ['network', { network: 'base' }],
   ['network', { network: 'eip155:8453' }],
   ['network', { network: '' }],
@@ -251,6 +261,10 @@ describe('secrets', () => {
     ['jupiterApiKey', { jupiterApiKey: `${canary}\r\nx-evil: 1` }],
     ['jupiterApiKey', { jupiterApiKey: `${canary}€` }],
     ['jupiterApiKey', { jupiterApiKey: [canary] }],
+    ['apiKey', { apiUrl: 'https://pay.test', apiKey: `${canary}\r\nx-evil: 1` }],
+    ['apiKey', { apiUrl: 'https://pay.test', apiKey: `${canary}€` }],
+    ['apiKey', { apiUrl: 'https://pay.test', apiKey: [canary] }],
+    ['apiKey', { apiKey: canary }],
     ['network', { network: canary }],
     ['swapFrom', { swapFrom: [canary] }],
     ['signer', { walletSecretKey: undefined, signer: { address: canary, signMessage } }],
