@@ -6,11 +6,19 @@ import type { Account, CallOptions, Rpc } from '../src/solana/rpc.js';
 import type { Address } from '../src/solana/types.js';
 import type { TokenBalance } from '../src/transport.js';
 
+/** What balances are read of. */
+export type AccountReads = Pick<Rpc, 'accounts' | 'tokenAccounts'>;
+
 const SOL_DECIMALS = 9;
 const MAX_ADDRESSES_A_CALL = 100;
 
 /** Balances of some mints; a mint that is not on chain throws `FundsError` (`unknown_mint`). */
-export async function balancesOf(rpc: Rpc, wallet: Address, mints: readonly Address[], options: CallOptions): Promise<TokenBalance[]> {
+export async function balancesOf(
+  rpc: AccountReads,
+  wallet: Address,
+  mints: readonly Address[],
+  options: CallOptions,
+): Promise<TokenBalance[]> {
   const addresses = mints.flatMap((mint) =>
     mint === WSOL_MINT
       ? [wallet]
@@ -21,7 +29,7 @@ export async function balancesOf(rpc: Rpc, wallet: Address, mints: readonly Addr
 }
 
 /** Native SOL and every associated token account of the wallet. */
-export async function allBalances(rpc: Rpc, wallet: Address, options: CallOptions): Promise<TokenBalance[]> {
+export async function allBalances(rpc: AccountReads, wallet: Address, options: CallOptions): Promise<TokenBalance[]> {
   const [sol, held] = await Promise.all([rpc.accounts([wallet], options), rpc.tokenAccounts(wallet, options)]);
   const tokens = held.accounts.flatMap(({ address, account }) => {
     const decoded = decodeTokenAccount(account);
@@ -69,7 +77,7 @@ function balance({ amount, ...rest }: Omit<TokenBalance, 'amount' | 'uiAmount'> 
 }
 
 async function readAll(
-  rpc: Rpc,
+  rpc: AccountReads,
   addresses: readonly Address[],
   options: CallOptions,
 ): Promise<{ found: Map<Address, Account | null>; slot: number }> {

@@ -6,6 +6,7 @@ import { pages } from '../../src/wire/operations.js';
 import { problemOf, PROBLEM_TYPE, type Problem } from '../../src/wire/problem.js';
 import { readQuery } from '../../src/wire/query.js';
 import { readJsonBody } from './body.js';
+import { coalesced } from './coalesced.js';
 import { corsHeaders, preflight } from './cors.js';
 import { ALWAYS, requestIdOf } from './headers.js';
 import document from './openapi.json' with { type: 'json' };
@@ -27,7 +28,7 @@ type Place = ReadonlyMap<string, Call>;
 
 /**
  * The REST interface over any transport, as one function from a `Request` to a `Response`: it never rejects, holds no key, keeps nothing between
- * requests, and needs nothing of Node. What it serves is in its own `/openapi.json`.
+ * requests but quotes and balances for a moment, and needs nothing of Node. What it serves is in its own `/openapi.json`.
  *
  * Throws `ConfigError` (`invalid_option`) at once where the options are wrong.
  *
@@ -37,7 +38,8 @@ type Place = ReadonlyMap<string, Call>;
  */
 export function createHandler(transport: Transport, options: HandlerOptions = {}): (request: Request) => Promise<Response> {
   const settings = parseHandlerOptions(options);
-  const places = placesOf(transport, settings);
+  const { quoteCacheMs: quoteMs, balanceCacheMs: balanceMs } = settings;
+  const places = placesOf(coalesced(transport, { quoteMs, balanceMs }, systemRuntime.now), settings);
   return async (request) => {
     const requestId = requestIdOf(request.headers, systemRuntime);
     const headers = { ...ALWAYS, 'x-request-id': requestId, ...corsHeaders(settings.cors, request.headers.get('origin')) };

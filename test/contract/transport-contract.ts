@@ -25,7 +25,10 @@ const NOT_AN_ADDRESS = 'not an address';
 /** An address that nothing lies at. */
 const NOWHERE = 'NoWhere111111111111111111111111111111111111';
 
-/** What every transport has to do: the same answers and the same errors, whatever lies between. */
+/**
+ * What every transport has to do: the same answers and the same errors, whatever lies between. A service may answer a call as it has just answered an equal one,
+ * so each that is to fail is for an amount of its own.
+ */
 export function transportContract(name: string, open: (options: LocalOptions) => Promise<OpenTransport>): void {
   describe(name, () => {
     let sandbox: Sandbox;
@@ -127,14 +130,14 @@ export function transportContract(name: string, open: (options: LocalOptions) =>
           status: 400,
           body: JSON.stringify({ error: 'No routes found', errorCode: 'NO_ROUTES_FOUND' }),
         });
-        const call = transport.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: '1000000' });
+        const call = transport.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: '1000001' });
         const mints = { inputMint: sandbox.mints.SOL.address, outputMint: sandbox.mints.USDC.address };
         await refusedWith(call, 'no_route', mints);
       });
 
       it('says that Jupiter refuses the key', async () => {
         sandbox.controls.aggregator.fault('*', { kind: 'status', status: 401 });
-        const call = transport.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: '1000000' });
+        const call = transport.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: '1000002' });
         await refusedWith(call, 'jupiter_unavailable', { status: 401 });
       });
 
@@ -146,7 +149,7 @@ export function transportContract(name: string, open: (options: LocalOptions) =>
       });
 
       it('rejects with the reason of a signal, before and during the call', async () => {
-        const request = { inputMint: 'SOL', outputMint: 'USDC', amount: '1000000' };
+        const request = { inputMint: 'SOL', outputMint: 'USDC', amount: '1000003' };
         const reason = new Error('enough');
         const before = AbortSignal.abort(reason);
         await expect(transport.quote(request, { signal: before })).rejects.toBe(reason);

@@ -1,0 +1,361 @@
+import { FundsError, TransportError, type SwapQuote, type TokenBalance, type Transport, type TransportOptions } from 'exact-change';
+import { createHandler, type HandlerOptions } from 'exact-change/http';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { coalesced } from '../../../adapters/http/coalesced.js';
+import { balanceOfUsdc, quote, USDC, WALLET } from '../wire/samples.js';
+import { fakeTransport, serving } from './fake.js';
+
+const REQUEST = { inputMint: 'SOL', outputMint: 'USDC', amount: '5' };
+const limited = (retryAfterMs: number) => new TransportError('rate_limited', 'Wait.', { details: { retryAfterMs } });
+
+interface Asked {
+  readonly request: unknown;
+  readonly signal: AbortSignal | undefined;
+  answer(value: SwapQuote): void;
+  fail(error: unknown): void;
+}
+
+/** A transport whose quotes are answered by hand, over a clock that is set by hand. */
+function sharing({ quoteMs = 1_000, balanceMs = 400 } = {}, over: Partial<Transport> = {}) {
+  const asked: Asked[] = [];
+  const clock = { ms: 1_000_000 };
+  const { transport } = fakeTransport({
+    quote: (request, options) =>
+      new Promise((resolve, reject) => void asked.push({ request, signal: options?.signal, answer: resolve, fail: reject })),
+    ...over,
+  });
+  const shared = coalesced(transport, { quoteMs, balanceMs }, () => clock.ms);
+  const call = (request: Parameters<Transport['quote']>[0] = REQUEST, options?: TransportOptions) => {
+    const answer = shared.quote(request, options);
+    answer.catch(() => undefined);
+    return answer;
+  };
+  return { asked, clock, shared, call };
+}
+
+/** Lets all promises that can settle do so. */
+const settle = () => new Promise((resolve) => setImmediate(resolve));
+
+async function upstream(asked: readonly Asked[], index: number): Promise<Asked> {
+  await settle();
+  return asked[index] ?? expect.fail('It was not asked.');
+}
+
+describe('equal calls', () => {
+  it('that are made together are one, and get one answer', async () => {
+    const { asked, call } = sharing();
+    const answers = Promise.all([call(), call({ ...REQUEST, swapMode: 'ExactIn' }), call({ ...REQUEST, amount: 5n })]);
+    (await upstream(asked, 0)).answer(quote);
+    expect(await answers).toEqual([quote, quote, quote]);
+    expect(asked.map(({ request }) => request)).toEqual([REQUEST]);
+  });
+
+  it('are those whose answers are equal', async () => {
+    const { asked, call } = sharing();
+    for (const change of [
+      { amount: '6' },
+      { swapMode: 'ExactOut' as const },
+      { slippageBps: 1 },
+      { maxAccounts: 1 },
+      { inputMint: 'USDC', outputMint: 'SOL' },
+      {},
+    ]) {
+      void call({ ...REQUEST, ...change });
+    }
+    await settle();
+    expect(asked).toHaveLength(6);
+  });
+
+  it('are answered for a while by the first, from when it was asked', async () => {
+    const { asked, clock, call } = sharing();
+    const first = call();
+    clock.ms += 300;
+    (await upstream(asked, 0)).answer(quote);
+    await first;
+    clock.ms += 699;
+    expect(await call()).toEqual(quote);
+    expect(asked).toHaveLength(1);
+    clock.ms += 1;
+    const later = call();
+    (await upstream(asked, 1)).answer({ ...quote, quotedAt: clock.ms });
+    expect((await later).quotedAt).toBe(clock.ms);
+  });
+
+  it('are asked again after an answer that took longer than it is good for', async () => {
+    const { asked, clock, call } = sharing();
+    const first = call();
+    clock.ms += 1_000;
+    (await upstream(asked, 0)).answer(quote);
+    await first;
+    void call();
+    await upstream(asked, 1);
+  });
+
+  it('do not join one that seems to hang, which keeps its own callers', async () => {
+    const { asked, clock, call } = sharing();
+    const first = call();
+    await upstream(asked, 0);
+    clock.ms += 5_000;
+    const second = call();
+    (await upstream(asked, 1)).answer({ ...quote, inAmount: '2' });
+    expect((await second).inAmount).toBe('2');
+    (await upstream(asked, 0)).answer(quote);
+    expect(await first).toEqual(quote);
+    expect((await call()).inAmount).toBe('2');
+  });
+
+  it('are each asked alone where the clock was set back', async () => {
+    const { asked, clock, call } = sharing();
+    const first = call();
+    (await upstream(asked, 0)).answer(quote);
+    await first;
+    clock.ms -= 60_000;
+    void call();
+    await upstream(asked, 1);
+  });
+
+  it('are each asked alone where that is wanted', async () => {
+    const { asked, call } = sharing({ quoteMs: 0 });
+    void call();
+    void call();
+    await settle();
+    expect(asked).toHaveLength(2);
+  });
+
+  it('for balances are those for the same mints in the same order', async () => {
+    const seen: unknown[] = [];
+    const balance = async (request: unknown): Promise<TokenBalance[]> => (seen.push(request), [balanceOfUsdc]);
+    const { shared, clock } = sharing({}, { balance });
+    const requests = [{}, { mint: [] }, { mint: ['SOL', 'USDC'] }, { mint: ['USDC', 'SOL'] }, { mint: ['USDC'] }];
+    for (const request of [...requests, ...requests, { mint: 'USDC' }]) await shared.balance({ wallet: WALLET, ...request });
+    expect(seen).toEqual(requests.map((request) => ({ wallet: WALLET, ...request })));
+    clock.ms += 399;
+    await shared.balance({ wallet: WALLET, mint: 'USDC' });
+    expect(seen).toHaveLength(5);
+    clock.ms += 1;
+    await shared.balance({ wallet: WALLET, mint: 'USDC' });
+    await shared.balance({ wallet: USDC, mint: 'USDC' });
+    expect(seen).toHaveLength(7);
+  });
+});
+
+describe('who gives up', () => {
+  it('does not stop the others, and hears of it at once', async () => {
+    const { asked, call } = sharing();
+    const [hasty, patient] = [new AbortController(), new AbortController()];
+    const [left, stayed] = [call(REQUEST, { signal: hasty.signal }), call(REQUEST, { signal: patient.signal })];
+    const one = await upstream(asked, 0);
+    hasty.abort(new Error('enough'));
+    await expect(left).rejects.toThrow('enough');
+    expect(one.signal?.aborted).toBe(false);
+    one.answer(quote);
+    expect(await stayed).toEqual(quote);
+  });
+
+  it('last stops the work, and whoever comes then has it done anew', async () => {
+    const { asked, call } = sharing();
+    const callers = [new AbortController(), new AbortController()];
+    const calls = callers.map(({ signal }) => call(REQUEST, { signal }));
+    const one = await upstream(asked, 0);
+    callers[0]!.abort(new Error('first'));
+    await expect(calls[0]).rejects.toThrow('first');
+    const reason = new Error('last');
+    callers[1]!.abort(reason);
+    await expect(calls[1]).rejects.toBe(reason);
+    expect(one.signal?.reason).toBe(reason);
+    const again = call();
+    const second = await upstream(asked, 1);
+    // What was stopped may answer all the same, but not for those who came after.
+    one.answer({ ...quote, inAmount: '1' });
+    second.answer(quote);
+    expect(await again).toEqual(quote);
+    expect(await call()).toEqual(quote);
+  });
+
+  it('before it began has nothing begun', async () => {
+    const { asked, call } = sharing();
+    const reason = new Error('too late');
+    await expect(call(REQUEST, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+    await settle();
+    expect(asked).toEqual([]);
+  });
+});
+
+describe('a failure', () => {
+  it('is that of all who wait, and of nobody later', async () => {
+    const { asked, call } = sharing();
+    const failure = new FundsError('unknown_mint', 'There is no such mint.', { details: { mint: USDC } });
+    const calls = [call(), call()];
+    (await upstream(asked, 0)).fail(failure);
+    for (const one of calls) await expect(one).rejects.toBe(failure);
+    const again = call();
+    (await upstream(asked, 1)).answer(quote);
+    expect(await again).toEqual(quote);
+  });
+
+  it("over a rate limit is everybody's until it is over, with what is left of it", async () => {
+    const { asked, clock, call } = sharing();
+    const known = call({ ...REQUEST, amount: '7' });
+    (await upstream(asked, 0)).answer(quote);
+    await known;
+    const refused = call();
+    const failure = limited(4_000);
+    (await upstream(asked, 1)).fail(failure);
+    await expect(refused).rejects.toBe(failure);
+    expect(await call({ ...REQUEST, amount: '7' })).toEqual(quote);
+    clock.ms += 1_500;
+    for (const request of [REQUEST, { ...REQUEST, amount: '6' }]) {
+      await expect(call(request)).rejects.toMatchObject({ code: 'rate_limited', funds: 'untouched', details: { retryAfterMs: 2_500 } });
+    }
+    expect(asked).toHaveLength(2);
+    clock.ms += 2_500;
+    const after = call();
+    (await upstream(asked, 2)).answer(quote);
+    expect(await after).toEqual(quote);
+  });
+
+  it('over a rate limit lasts a minute at most, and not through a clock that was set back', async () => {
+    for (const shift of [60_000, -1]) {
+      const { asked, clock, call } = sharing();
+      void call();
+      (await upstream(asked, 0)).fail(limited(1e15));
+      await settle();
+      clock.ms += 59_999;
+      await expect(call()).rejects.toMatchObject({ details: { retryAfterMs: 1 } });
+      clock.ms += shift === -1 ? -60_000 : 1;
+      void call();
+      await upstream(asked, 1);
+    }
+  });
+
+  it('over a rate limit of quotes leaves balances alone', async () => {
+    const { asked, shared, call } = sharing();
+    void call();
+    (await upstream(asked, 0)).fail(limited(4_000));
+    await settle();
+    expect(await shared.balance({ wallet: WALLET })).toEqual([balanceOfUsdc]);
+  });
+});
+
+describe('what is shared', () => {
+  it('cannot be changed by one of those who share it', async () => {
+    const given = { ...quote, route: ['Whirlpool'], raw: { routePlan: [{ percent: 100, ['__proto__']: { a: [1] } }] } };
+    const { asked, call, shared } = sharing();
+    const [first, second] = [call(), call()];
+    (await upstream(asked, 0)).answer(given);
+    const mine: { inAmount: string; route: readonly string[]; raw: unknown } = await first;
+    expect(() => (mine.inAmount = '0')).toThrow(TypeError);
+    expect(() => (mine.route as string[]).push('mine')).toThrow(TypeError);
+    expect(() => ((mine.raw as typeof given.raw).routePlan[0]!.percent = 0)).toThrow(TypeError);
+    const balances = await shared.balance({ wallet: WALLET, mint: 'USDC' });
+    balances.pop();
+    const [balance] = await shared.balance({ wallet: WALLET, mint: 'USDC' });
+    expect(() => Object.assign(balance!, { amount: '0' })).toThrow(TypeError);
+    // What the transport gave stays its own.
+    given.raw.routePlan[0]!.percent = 1;
+    given.route.push('its');
+    expect(await second).toEqual({ ...quote, raw: { routePlan: [{ percent: 100, ['__proto__']: { a: [1] } }] } });
+    expect(balanceOfUsdc.amount).toBe('2500000');
+  });
+
+  it('is forgotten, the oldest first, where it is very much', async () => {
+    let calls = 0;
+    const { shared } = sharing({}, { quote: async (request) => ((calls += 1), { ...quote, inAmount: String(request.amount) }) });
+    for (let amount = 1; amount <= 1_001; amount += 1) await shared.quote({ ...REQUEST, amount: String(amount) });
+    expect(calls).toBe(1_001);
+    expect((await shared.quote({ ...REQUEST, amount: '1001' })).inAmount).toBe('1001');
+    expect((await shared.quote({ ...REQUEST, amount: '2' })).inAmount).toBe('2');
+    expect(calls).toBe(1_001);
+    await shared.quote({ ...REQUEST, amount: '1' });
+    expect(calls).toBe(1_002);
+  });
+
+  it("is never older than it may be, nor another's, whatever comes when", async () => {
+    const step = fc.record({ wait: fc.integer({ min: 0, max: 700 }), amount: fc.constantFrom('1', '2', '3'), fails: fc.nat(9) });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
+        const clock = { ms: 5_000 };
+        let fails = false;
+        let calls = 0;
+        const { transport } = fakeTransport({
+          quote: async ({ amount }) => {
+            calls += 1;
+            if (fails) throw new Error('no');
+            return { ...quote, inAmount: String(amount), quotedAt: clock.ms };
+          },
+        });
+        const shared = coalesced(transport, { quoteMs: 1_000, balanceMs: 400 }, () => clock.ms);
+        const begun = clock.ms;
+        for (const { wait, amount, fails: failing } of steps) {
+          clock.ms += wait;
+          fails = failing === 0;
+          const answer = await shared.quote({ ...REQUEST, amount }).catch(() => undefined);
+          if (answer === undefined) continue;
+          expect(answer.inAmount).toBe(amount);
+          expect(clock.ms - answer.quotedAt).toBeLessThan(1_000);
+        }
+        const failures = steps.filter(({ fails: failing }) => failing === 0).length;
+        expect(calls).toBeLessThanOrEqual(3 * (Math.floor((clock.ms - begun) / 1_000) + 1) + failures);
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
+describe('the handler', () => {
+  const QUOTE = `/api/quote?inputMint=SOL&outputMint=USDC&amount=5`;
+
+  it('shares quotes and balances by itself, and neither builds nor steps of a payment', async () => {
+    const { call, post, asked } = serving();
+    const step = { paymentRequired: {}, wallet: WALLET };
+    for (let times = 0; times < 2; times += 1) {
+      await Promise.all([call(QUOTE), call(QUOTE), call(`/api/balance?wallet=${WALLET}`)]);
+      await post('/api/swap/build', { wallet: WALLET, quote });
+      await post('/api/x402/auto-pay', step);
+    }
+    expect(asked.map(([name]) => name).sort()).toEqual(['autoPay', 'autoPay', 'balance', 'buildSwap', 'buildSwap', 'quote']);
+  });
+
+  it.each([
+    ['quotes', { quoteCacheMs: 0 }, ['balance', 'quote', 'quote']],
+    ['balances', { balanceCacheMs: 0 }, ['balance', 'balance', 'quote']],
+  ])('shares no %s where that is wanted', async (_, options, expected) => {
+    const { call, asked } = serving(options);
+    for (let times = 0; times < 2; times += 1) await Promise.all([call(QUOTE), call(`/api/balance?wallet=${WALLET}`)]);
+    expect(asked.map(([name]) => name).sort()).toEqual(expected);
+  });
+
+  it('keeps the time of each request its own', async () => {
+    let answer = (_: SwapQuote): void => undefined;
+    const pending = new Promise<SwapQuote>((resolve) => (answer = resolve));
+    const { call } = serving({}, { quote: () => pending });
+    const caller = new AbortController();
+    const [left, stayed] = [call(QUOTE, { signal: caller.signal }), call(QUOTE)];
+    await settle();
+    caller.abort();
+    expect((await left).status).toBe(499);
+    answer(quote);
+    expect([(await stayed).status, (await stayed).json]).toEqual([200, quote]);
+  });
+
+  it('passes on to all how long an upstream asks to wait', async () => {
+    let calls = 0;
+    const { call } = serving({}, { quote: () => ((calls += 1), Promise.reject(limited(30_000))) });
+    const answers = [await call(QUOTE), await call(QUOTE), await call(`${QUOTE}0`)];
+    expect(answers.map(({ status, json }) => [status, json['code']])).toEqual(answers.map(() => [429, 'rate_limited']));
+    for (const { headers } of answers) expect(Number(headers.get('retry-after'))).toBeGreaterThan(20);
+    expect(calls).toBe(1);
+  });
+
+  it.each<[string, HandlerOptions]>([
+    ['quoteCacheMs', { quoteCacheMs: -1 }],
+    ['quoteCacheMs', { quoteCacheMs: 5_001 }],
+    ['balanceCacheMs', { balanceCacheMs: 0.5 }],
+    ['balanceCacheMs', { balanceCacheMs: Number.NaN }],
+  ])('refuses %s where it is wrong', (option, options) => {
+    expect(() => createHandler(fakeTransport().transport, options)).toThrow(
+      expect.objectContaining({ code: 'invalid_option', details: { option } }),
+    );
+  });
+});
