@@ -61,12 +61,17 @@ function post(url: URL, addresses: readonly string[], { headers, body }: Message
   };
   return new Promise((resolve, reject) => {
     const outgoing = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, options);
-    outgoing.on('error', reject);
-    outgoing.on('close', () => reject(new Error('The connection was closed before there was an answer.')));
+    let answer: Answer | undefined;
+    const lost = (error: Error) => (answer === undefined ? reject(error) : resolve(answer));
+    outgoing.on('error', lost);
+    outgoing.on('close', () => lost(new Error('The connection was closed before there was an answer.')));
     outgoing.on('response', (incoming) => {
+      // Said with its head: what becomes of the rest changes nothing.
+      const said = { status: incoming.statusCode ?? 0, retryAfter: incoming.headers['retry-after'] };
+      answer = said;
       void drained(incoming).then(() => {
         outgoing.destroy();
-        resolve({ status: incoming.statusCode ?? 0, retryAfter: incoming.headers['retry-after'] });
+        resolve(said);
       });
     });
     outgoing.end(body);
@@ -86,7 +91,6 @@ function drained(incoming: IncomingMessage): Promise<void> {
       left -= chunk.length;
       if (left < 0) done();
     });
-    // It says what it says in its head: what becomes of the rest changes nothing.
     for (const end of ['end', 'error', 'close']) incoming.on(end, done);
   });
 }

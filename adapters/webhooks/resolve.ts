@@ -1,4 +1,5 @@
 import { Resolver } from 'node:dns/promises';
+import { throwIfAborted } from '../../src/deadline.js';
 
 /** All addresses of a name, in numbers. Ends when the signal does. */
 export type Resolve = (hostname: string, signal: AbortSignal) => Promise<readonly string[]>;
@@ -13,6 +14,7 @@ const TRIES = 2;
 export const resolveByDns: Resolve = async (hostname, signal) => {
   // RFC 6761: never asked for. Only where private targets are allowed it comes to this.
   if (/(?:^|\.)localhost$/.test(hostname)) return ['127.0.0.1', '::1'];
+  throwIfAborted(signal);
   const resolver = new Resolver({ timeout: TRY_MS, tries: TRIES });
   const cancel = () => resolver.cancel();
   signal.addEventListener('abort', cancel, { once: true });

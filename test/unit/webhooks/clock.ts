@@ -1,0 +1,130 @@
+import { memoryJournal } from 'exact-change';
+import type { Answer, Deliver } from '../../../adapters/webhooks/deliver.js';
+import { webhooksOver, type Webhooks } from '../../../adapters/webhooks/hub.js';
+import type { Message } from '../../../adapters/webhooks/message.js';
+import { parseWebhooksOptions, type WebhooksOptions } from '../../../adapters/webhooks/options.js';
+import type { Outbox, WebhookEventName } from '../../../src/journal/outbox.js';
+import type { Attempt, Journal } from '../../../src/journal/types.js';
+import { systemRuntime, type Runtime } from '../../../src/runtime.js';
+import { attemptOf } from '../../helpers/attempts.js';
+import { WALLET } from './signed.js';
+
+/** A time that passes when told, and whoever waits in it. Chance is always in the middle. */
+export interface Clock {
+  readonly runtime: Runtime;
+  now(): number;
+  /** Passes so much, in the steps in which somebody wakes, and lets all that follows of it be done. Of what is long, all but the end is slept through. */
+  pass(ms: number): Promise<void>;
+}
+
+interface Sleeper {
+  readonly at: number;
+  readonly wake: () => void;
+}
+
+const LONG_MS = 300_000;
+const AWAKE_MS = 3_000;
+
+export function createClock(): Clock {
+  let now = Date.now() + 60_000;
+  const sleepers = new Set<Sleeper>();
+  const wakeUntil = async (end: number): Promise<void> => {
+    for (;;) {
+      const [next] = [...sleepers].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at);
+      if (next === undefined) return;
+      now = Math.max(now, next.at);
+      sleepers.delete(next);
+      next.wake();
+      await settled();
+    }
+  };
+  const sleep = (ms: number, signal?: AbortSignal) =>
+    new Promise<void>((resolve, reject) => {
+      if (signal?.aborted === true) return reject(signal.reason);
+      const one = { at: now + ms, wake: resolve };
+      sleepers.add(one);
+      signal?.addEventListener('abort', () => {
+        sleepers.delete(one);
+        reject(signal.reason);
+      });
+    });
+  return {
+    now: () => now,
+    runtime: {
+      ...systemRuntime,
+      now: () => now,
+      sleep,
+      idle: sleep,
+      randomBytes: (length) => (length === 2 ? Uint8Array.of(0x7f, 0xff) : systemRuntime.randomBytes(length)),
+    },
+    async pass(ms) {
+      const end = now + ms;
+      await settled();
+      if (ms > LONG_MS) now = end - AWAKE_MS;
+      await wakeUntil(end);
+      now = end;
+      await settled();
+    },
+  };
+}
+
+/** Everything that waits for nothing but its turn has had it. */
+export async function settled(): Promise<void> {
+  for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** One delivery that was asked for. */
+export interface Delivery {
+  readonly message: Message;
+  readonly signal: AbortSignal;
+  readonly at: number;
+}
+
+export interface Hub {
+  readonly webhooks: Webhooks;
+  readonly journal: Journal & { readonly outbox: Outbox };
+  readonly clock: Clock;
+  readonly deliveries: readonly Delivery[];
+  readonly errors: readonly unknown[];
+  /** An endpoint at a path of its own. */
+  register(path: string, events?: readonly WebhookEventName[]): ReturnType<Webhooks['register']>;
+  /** A purchase that comes to nothing: one event, `payment.failed`. */
+  fail(over?: Partial<Attempt>): Promise<string>;
+}
+
+export const ok: Answer = { status: 200, retryAfter: undefined };
+export const answered = (status: number, retryAfter?: string): Answer => ({ status, retryAfter });
+
+/** Webhooks on a journal in memory, in a time of their own, whose receivers answer what the test says. */
+export function hubOf(
+  answer: (path: string, delivery: Delivery) => Promise<Answer> | Answer,
+  options: Partial<WebhooksOptions> = {},
+  clock = createClock(),
+): Hub {
+  const journal = withOutbox(options.journal ?? memoryJournal({ outbox: true }));
+  const deliveries: Delivery[] = [];
+  const errors: unknown[] = [];
+  const deliver: Deliver = async (message, signal) => {
+    const delivery = { message, signal, at: clock.now() };
+    deliveries.push(delivery);
+    return answer(new URL(message.url).pathname, delivery);
+  };
+  const settings = parseWebhooksOptions({ onError: (error) => errors.push(error), ...options, journal });
+  const webhooks = webhooksOver(settings, { runtime: clock.runtime, deliver });
+  return {
+    ...{ webhooks, journal, clock, deliveries, errors },
+    register: (path, events = ['payment.failed']) => webhooks.register({ url: `https://hooks.example.com${path}`, events }),
+    async fail(over = {}) {
+      const attempt = attemptOf({ wallet: WALLET, ...over });
+      await journal.reserve(attempt, []);
+      await journal.release(attempt.id);
+      return attempt.id;
+    },
+  };
+}
+
+export function withOutbox(journal: Journal): Journal & { readonly outbox: Outbox } {
+  const { outbox } = journal;
+  if (outbox === undefined) throw new Error('It keeps no outbox.');
+  return Object.assign(journal, { outbox });
+}

@@ -1,0 +1,143 @@
+import { inspect } from 'node:util';
+import { memoryJournal } from 'exact-change';
+import { createWebhooks, type WebhookRequest, type WebhooksOptions } from 'exact-change/webhooks';
+import { describe, expect, it } from 'vitest';
+import { hubOf, ok, withOutbox } from './clock.js';
+import { WALLET } from './signed.js';
+
+const URL_OF = 'https://hooks.example.com/paid?token=TOKEN';
+const request: WebhookRequest = { url: URL_OF, events: ['payment.settled'] };
+
+describe('the registry', () => {
+  it('gives an id that nobody guesses and a secret that is shown once', async () => {
+    const { webhooks, clock } = hubOf(() => ok);
+    const first = await webhooks.register({
+      ...request,
+      wallets: [WALLET, WALLET],
+      events: ['payment.settled', 'payment.failed', 'payment.settled'],
+    });
+    const second = await webhooks.register(request);
+    expect(first).toEqual({
+      id: expect.stringMatching(/^we_[0-9a-f]{32}$/),
+      url: URL_OF,
+      events: ['payment.settled', 'payment.failed'],
+      wallets: [WALLET],
+      createdAt: clock.now(),
+      secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/),
+    });
+    expect(second.id).not.toBe(first.id);
+    expect(second.secret).not.toBe(first.secret);
+    const { secret: _, ...shown } = first;
+    expect((await webhooks.list())[0]).toEqual(shown);
+    expect(JSON.stringify(await webhooks.list())).not.toContain('whsec_');
+  });
+
+  it('keeps each caller to its own', async () => {
+    const { webhooks } = hubOf(() => ok);
+    const mine = await webhooks.register(request, 'me');
+    const open = await webhooks.register(request);
+    expect((await webhooks.list('me')).map(({ id }) => id)).toEqual([mine.id]);
+    expect((await webhooks.list()).map(({ id }) => id)).toEqual([open.id]);
+    for (const caller of [undefined, 'you', 'ME']) {
+      expect(await webhooks.rotate(mine.id, caller)).toBeUndefined();
+      expect(await webhooks.remove(mine.id, caller)).toBe(false);
+    }
+    expect(await webhooks.rotate(mine.id, 'me')).toMatchObject({ id: mine.id });
+    expect([await webhooks.remove(mine.id, 'me'), await webhooks.remove(mine.id, 'me')]).toEqual([true, false]);
+  });
+
+  it('lets nobody fill it: a hundred endpoints for each caller, also at once', async () => {
+    const { webhooks } = hubOf(() => ok);
+    const outcomes = await Promise.allSettled(Array.from({ length: 105 }, () => webhooks.register(request, 'me')));
+    const refused = outcomes.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []));
+    expect(refused).toEqual(Array(5).fill(expect.objectContaining({ code: 'invalid_option', details: { option: 'url' } })));
+    await expect(webhooks.register(request, 'you')).resolves.toMatchObject({ url: URL_OF });
+    const [first] = await webhooks.list('me');
+    await webhooks.remove(first!.id, 'me');
+    await expect(webhooks.register(request, 'me')).resolves.toMatchObject({ url: URL_OF });
+  });
+
+  it('loses no change of those that come at once', async () => {
+    const { webhooks, journal } = hubOf(() => ok);
+    const { id, secret } = await webhooks.register(request);
+    const rotated = await Promise.all([webhooks.rotate(id), webhooks.rotate(id)]);
+    const [endpoint] = await journal.outbox.endpoints();
+    expect(endpoint?.secrets.map((one) => one.secret)).toEqual([rotated[1]?.secret, rotated[0]?.secret, secret]);
+    for (let round = 0; round < 5; round += 1) await webhooks.rotate(id);
+    expect((await journal.outbox.endpoints())[0]?.secrets).toHaveLength(4);
+  });
+
+  it.each<[string, unknown, string]>([
+    ['nothing', undefined, 'request'],
+    ['a list', [request], 'request'],
+    ['a misspelt field', { ...request, event: 'payment.settled' }, 'event'],
+    ['no address', { events: request.events }, 'url'],
+    ['an address inside', { ...request, url: 'https://10.0.0.1/' }, 'url'],
+    ['an address without TLS', { ...request, url: 'http://hooks.example.com/' }, 'url'],
+    ['no events', { url: URL_OF }, 'events'],
+    ['an empty list of events', { ...request, events: [] }, 'events'],
+    ['an event that there is not', { ...request, events: ['payment.settled', 'payment.refunded'] }, 'events[1]'],
+    ['an event by its name alone', { ...request, events: 'payment.settled' }, 'events'],
+    ['no wallets', { ...request, wallets: [] }, 'wallets'],
+    ['a wallet that is none', { ...request, wallets: ['mine'] }, 'wallets[0]'],
+  ])('refuses %s', async (_, given, option) => {
+    const { webhooks } = hubOf(() => ok);
+    const refused = webhooks.register(given as WebhookRequest);
+    await expect(refused).rejects.toMatchObject({ name: 'ConfigError', code: 'invalid_option', details: { option } });
+    await expect(refused).rejects.not.toMatchObject({ message: expect.stringContaining('TOKEN') });
+    expect(await webhooks.list()).toEqual([]);
+  });
+
+  it.each([7, null, 'x'.repeat(257)])('knows callers by text of up to 256 characters: not %j', async (caller) => {
+    const { webhooks } = hubOf(() => ok);
+    const wrong = { code: 'invalid_option', details: { option: 'caller' } };
+    await expect(webhooks.register(request, caller as string)).rejects.toMatchObject(wrong);
+    await expect(webhooks.list(caller as string)).rejects.toMatchObject(wrong);
+    await expect(webhooks.rotate('we_', caller as string)).rejects.toMatchObject(wrong);
+    await expect(webhooks.remove('we_', caller as string)).rejects.toMatchObject(wrong);
+  });
+
+  it('shows no secret to who looks into the hub', async () => {
+    const webhooks = createWebhooks({ journal: memoryJournal({ outbox: true }) });
+    await webhooks.register(request);
+    for (const shown of [inspect(webhooks, { depth: 20, showHidden: true, getters: true }), JSON.stringify(webhooks), String(webhooks)]) {
+      expect(shown).not.toMatch(/whsec_|TOKEN/);
+    }
+    await webhooks.close();
+  });
+});
+
+describe('createWebhooks', () => {
+  it.each<[string, object, string]>([
+    ['no journal', { journal: undefined }, 'journal'],
+    ['something else for a journal', { journal: {} }, 'journal'],
+    ['a misspelt option', { timeout: 5 }, 'timeout'],
+    ['no ports', { ports: [] }, 'ports'],
+    ['a port that is none', { ports: [443, 70_000] }, 'ports'],
+    ['words for a flag', { allowPrivateTargets: 'yes' }, 'allowPrivateTargets'],
+    ['no time', { timeoutMs: 0 }, 'timeoutMs'],
+    ['a part of a delivery', { concurrency: 1.5 }, 'concurrency'],
+    ['more for one than for all', { concurrency: 4, perEndpoint: 5 }, 'perEndpoint'],
+    ['a log that is none', { onError: 'log' }, 'onError'],
+  ])('is given %s', (_, over, option) => {
+    const options = { journal: memoryJournal({ outbox: true }), ...over } as WebhooksOptions;
+    expect(() => createWebhooks(options)).toThrow(
+      expect.objectContaining({ name: 'ConfigError', code: 'invalid_option', details: { option } }),
+    );
+  });
+
+  it('says how to make a journal that keeps an outbox', () => {
+    expect(() => createWebhooks({ journal: memoryJournal() })).toThrow(/fileJournal\(path, \{ outbox: true \}\)/);
+    expect(() => createWebhooks(undefined as unknown as WebhooksOptions)).toThrow(/with a journal/);
+  });
+
+  it('says of a journal whose outbox fails that it does', async () => {
+    const journal = withOutbox(memoryJournal({ outbox: true }));
+    const putEndpoint = () => {
+      throw new Error('ENOSPC');
+    };
+    const webhooks = createWebhooks({ journal: { ...journal, outbox: { ...journal.outbox, putEndpoint } } });
+    await expect(webhooks.register(request)).rejects.toMatchObject({ name: 'TransportError', code: 'journal_unavailable', retry: 'fresh' });
+    await expect(webhooks.list()).resolves.toEqual([]);
+  });
+});

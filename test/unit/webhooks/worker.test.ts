@@ -1,0 +1,416 @@
+import { memoryJournal } from 'exact-change';
+import { verifyWebhook } from 'exact-change/webhooks';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Answer } from '../../../adapters/webhooks/deliver.js';
+import { SCHEDULE_MS } from '../../../adapters/webhooks/schedule.js';
+import { answered, createClock, hubOf, ok, settled, withOutbox, type Delivery, type Hub } from './clock.js';
+import { WALLET } from './signed.js';
+
+const SECOND_MS = 1_000;
+const DAY_MS = 24 * 3_600_000;
+
+const hubs: Hub[] = [];
+afterEach(async () => {
+  for (const { webhooks, clock } of hubs.splice(0)) {
+    const closed = webhooks.close();
+    await clock.pass(60 * SECOND_MS);
+    await closed;
+  }
+});
+
+const hub = (...args: Parameters<typeof hubOf>): Hub => {
+  const one = hubOf(...args);
+  hubs.push(one);
+  return one;
+};
+
+const pathOf = ({ message }: Delivery) => new URL(message.url).pathname;
+const idOf = ({ message }: Delivery) => message.headers['webhook-id'];
+/** A receiver that never answers. */
+const hanging = ({ signal }: Delivery): Promise<never> =>
+  new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('cut off'))));
+/** What waits in a journal, or was taken and is not ended, long after now. */
+const leftIn = async ({ journal, clock }: Hub) => journal.outbox.take({ limit: 10_000, leaseMs: 1, now: clock.now() + 1000 * DAY_MS });
+
+describe('an event', () => {
+  it('is told to each endpoint that wants it, once, signed for that one', async () => {
+    const one = hub(() => ok);
+    const { register, webhooks, clock, fail, deliveries } = one;
+    const [a, b] = [await register('/a'), await register('/b', ['payment.settled', 'payment.failed'])];
+    await register('/other', ['payment.settled']);
+    const mine = await webhooks.register({ url: 'https://hooks.example.com/mine', events: ['payment.failed'], wallets: [WALLET] });
+    const others = 'So11111111111111111111111111111111111111112';
+    await webhooks.register({ url: 'https://hooks.example.com/theirs', events: ['payment.failed'], wallets: [others] });
+    webhooks.start();
+    const id = await fail();
+    await clock.pass(0);
+    expect(deliveries.map(pathOf).sort()).toEqual(['/a', '/b', '/mine']);
+    const secrets = { '/a': a.secret, '/b': b.secret, '/mine': mine.secret };
+    for (const [path, secret] of Object.entries(secrets)) {
+      const { message } = deliveries.find((delivery) => pathOf(delivery) === path)!;
+      const event = verifyWebhook({ secret, headers: message.headers, body: message.body, now: clock.now() });
+      expect(event).toMatchObject({ id: `${id}_payment_failed`, type: 'payment.failed', data: { id, wallet: WALLET } });
+      expect(message.headers).toMatchObject({ 'content-type': 'application/json', 'user-agent': 'exact-change' });
+      const others = Object.values(secrets).filter((other) => other !== secret);
+      expect(() => verifyWebhook({ secrets: others, headers: message.headers, body: message.body, now: clock.now() })).toThrow(
+        /no signature/,
+      );
+    }
+    expect(await leftIn(one)).toEqual([]);
+  });
+
+  it('is over where nobody wants it', async () => {
+    const one = hub(() => ok);
+    one.webhooks.start();
+    await one.fail();
+    await one.clock.pass(0);
+    expect(one.deliveries).toEqual([]);
+    expect(await leftIn(one)).toEqual([]);
+  });
+
+  it('that was written before the start, or by somebody else, is found by asking', async () => {
+    const { register, webhooks, journal, clock, fail, deliveries } = hub(() => ok);
+    await register('/a');
+    await fail();
+    webhooks.start();
+    await clock.pass(0);
+    expect(deliveries).toHaveLength(1);
+    // As from another process: nobody calls.
+    const silent = hubOf(() => ok, { journal: { ...journal, outbox: { ...journal.outbox, onAdded: () => () => undefined } } }, clock);
+    hubs.push(silent);
+    await webhooks.close();
+    silent.webhooks.start();
+    await clock.pass(10 * SECOND_MS);
+    await fail();
+    await clock.pass(0);
+    expect(silent.deliveries).toHaveLength(0);
+    await clock.pass(2 * SECOND_MS);
+    expect(silent.deliveries).toHaveLength(1);
+  });
+
+  it('asks an outbox in which nothing is, every one or two seconds', async () => {
+    const journal = withOutbox(memoryJournal({ outbox: true }));
+    let asked = 0;
+    const outbox = {
+      ...journal.outbox,
+      take: async (options: Parameters<typeof journal.outbox.take>[0]) => ((asked += 1), journal.outbox.take(options)),
+    };
+    const { webhooks, clock } = hub(() => ok, { journal: { ...journal, outbox } });
+    webhooks.start();
+    await clock.pass(60 * SECOND_MS);
+    expect(asked).toBeGreaterThanOrEqual(30);
+    expect(asked).toBeLessThanOrEqual(61);
+  });
+});
+
+describe('an event that does not arrive', () => {
+  it('is told again by the schedule with the same id and body and a new time; after the last try the endpoint is told nothing more', async () => {
+    const one = hub(() => answered(500));
+    const { register, webhooks, clock, fail, deliveries, errors } = one;
+    const { id, secret, url } = await register('/a');
+    webhooks.start();
+    const attempt = await fail();
+    await clock.pass(0);
+    for (const [failures, delay] of SCHEDULE_MS.entries()) {
+      expect(deliveries).toHaveLength(failures + (failures === 0 ? 1 : 0));
+      if (failures === 0) continue;
+      await clock.pass(Math.max(0, deliveries[failures - 1]!.at + delay - 2 * SECOND_MS - clock.now()));
+      expect(deliveries).toHaveLength(failures);
+      await clock.pass(5 * SECOND_MS);
+    }
+    expect(deliveries).toHaveLength(SCHEDULE_MS.length);
+    expect(new Set(deliveries.map(({ message }) => `${message.headers['webhook-id']} ${message.body}`)).size).toBe(1);
+    for (const { message, at } of deliveries) verifyWebhook({ secret, headers: message.headers, body: message.body, now: at });
+    expect(errors).toHaveLength(1);
+    expect(errors[0]).toMatchObject({ code: 'service_unavailable', retry: 'never', details: { status: 500 } });
+    expect(String(errors[0])).toContain(id);
+    expect(String(errors[0])).toContain(attempt);
+    for (const secretly of [secret, url]) expect(JSON.stringify(errors[0])).not.toContain(secretly);
+    expect(await webhooks.list()).toEqual([expect.objectContaining({ id, disabledAt: expect.any(Number) })]);
+    expect(await leftIn(one)).toEqual([]);
+    await fail();
+    await clock.pass(DAY_MS);
+    expect(deliveries).toHaveLength(SCHEDULE_MS.length);
+  });
+
+  it.each<[string, () => Promise<never> | Answer]>([
+    ['a redirect', () => answered(302)],
+    ['not found', () => answered(404)],
+    ['nothing that is a status', () => answered(0)],
+    ['no answer', () => Promise.reject(new Error('ECONNRESET'))],
+  ])('is told again after %s', async (_, answer) => {
+    let calls = 0;
+    const { register, webhooks, clock, fail, deliveries, errors } = hub(() => ((calls += 1) === 1 ? answer() : ok));
+    await register('/a');
+    webhooks.start();
+    await fail();
+    await clock.pass(DAY_MS);
+    expect(deliveries).toHaveLength(2);
+    expect(errors).toEqual([]);
+  });
+
+  it.each([200, 201, 202, 204, 299])('is over with %i', async (status) => {
+    const { register, webhooks, clock, fail, deliveries } = hub(() => answered(status));
+    await register('/a');
+    webhooks.start();
+    await fail();
+    await clock.pass(5 * DAY_MS);
+    expect(deliveries).toHaveLength(1);
+  });
+
+  it.each([429, 503])('waits as long as an answer with %i asks for', async (status) => {
+    let calls = 0;
+    const { register, webhooks, clock, fail, deliveries } = hub(() => ((calls += 1) === 1 ? answered(status, '3600') : ok));
+    await register('/a');
+    webhooks.start();
+    await fail();
+    await clock.pass(3_600 * SECOND_MS - SECOND_MS);
+    expect(deliveries).toHaveLength(1);
+    await clock.pass(4 * SECOND_MS);
+    expect(deliveries).toHaveLength(2);
+  });
+
+  it('is not told again to who says that it is gone, nor is anything else; until its secret is rotated', async () => {
+    let status = 410;
+    const { register, webhooks, clock, fail, deliveries, errors } = hub(() => answered(status));
+    const { id } = await register('/a');
+    webhooks.start();
+    await Promise.all([fail(), fail(), fail()]);
+    await clock.pass(5 * DAY_MS);
+    const before = deliveries.length;
+    expect(before).toBeLessThanOrEqual(3);
+    expect(errors).toEqual(Array(before).fill(expect.objectContaining({ code: 'service_unavailable', details: { status: 410 } })));
+    status = 200;
+    expect(await webhooks.rotate(id)).not.toHaveProperty('disabledAt');
+    await fail();
+    await clock.pass(0);
+    expect(deliveries).toHaveLength(before + 1);
+  });
+
+  it('leaves an endpoint on whose secret was rotated while it said that it was gone', async () => {
+    let say = (): void => undefined;
+    const { register, webhooks, clock, fail } = hub(() => new Promise((resolve) => (say = () => resolve(answered(410)))));
+    const { id } = await register('/a');
+    webhooks.start();
+    await fail();
+    await clock.pass(0);
+    await webhooks.rotate(id);
+    say();
+    await clock.pass(0);
+    expect(await webhooks.list()).toEqual([expect.not.objectContaining({ disabledAt: expect.anything() })]);
+  });
+
+  it('is over for an endpoint that was removed meanwhile', async () => {
+    const one = hub(() => answered(500));
+    const { register, webhooks, clock, fail, deliveries, errors } = one;
+    const { id } = await register('/a');
+    webhooks.start();
+    await fail();
+    await clock.pass(0);
+    expect(await webhooks.remove(id)).toBe(true);
+    await clock.pass(5 * DAY_MS);
+    expect(deliveries).toHaveLength(1);
+    expect(errors).toEqual([]);
+    expect(await leftIn(one)).toEqual([]);
+  });
+});
+
+describe('a secret that was rotated', () => {
+  it('signs along for a day, and no longer', async () => {
+    const { register, webhooks, clock, fail, deliveries } = hub(() => ok);
+    const before = await register('/a');
+    webhooks.start();
+    const after = await webhooks.rotate(before.id);
+    expect(after?.secret).not.toBe(before.secret);
+    const accepts = (secret: string | undefined) => {
+      const { message, at } = deliveries[deliveries.length - 1]!;
+      try {
+        return verifyWebhook({ secret, headers: message.headers, body: message.body, now: at }).type === 'payment.failed';
+      } catch {
+        return false;
+      }
+    };
+    await fail();
+    await clock.pass(0);
+    expect([accepts(before.secret), accepts(after?.secret)]).toEqual([true, true]);
+    expect(deliveries[0]!.message.headers['webhook-signature']).toMatch(/^v1,\S+ v1,\S+$/);
+    await clock.pass(DAY_MS);
+    await fail();
+    await clock.pass(0);
+    expect([accepts(before.secret), accepts(after?.secret)]).toEqual([false, true]);
+    expect(deliveries[1]!.message.headers['webhook-signature']).toMatch(/^v1,\S+$/);
+  });
+});
+
+describe('many events', () => {
+  it('are delivered so many at once, and so many to one endpoint', async () => {
+    const open = new Set<Delivery>();
+    let most = 0;
+    const releases: (() => void)[] = [];
+    const { register, webhooks, clock, fail, deliveries } = hub(
+      (_, delivery) => {
+        open.add(delivery);
+        most = Math.max(most, open.size);
+        return new Promise((resolve) =>
+          releases.push(() => {
+            open.delete(delivery);
+            resolve(ok);
+          }),
+        );
+      },
+      { concurrency: 5, perEndpoint: 2 },
+    );
+    for (const path of ['/a', '/b', '/c', '/d']) await register(path);
+    webhooks.start();
+    for (let event = 0; event < 10; event += 1) await fail();
+    while (deliveries.length < 40 || releases.length > 0) {
+      await clock.pass(SECOND_MS);
+      for (const path of ['/a', '/b', '/c', '/d']) expect([...open].filter((one) => pathOf(one) === path).length).toBeLessThanOrEqual(2);
+      for (const release of releases.splice(0)) release();
+    }
+    expect(most).toBe(5);
+    expect(new Set(deliveries.map((one) => `${pathOf(one)} ${idOf(one)}`)).size).toBe(40);
+  });
+
+  it('are not held up by an endpoint that is slow, however much waits for it', async () => {
+    const { register, webhooks, clock, fail, deliveries } = hub((path, delivery) => (path === '/slow' ? hanging(delivery) : ok), {
+      concurrency: 8,
+      perEndpoint: 2,
+    });
+    await register('/slow');
+    webhooks.start();
+    for (let event = 0; event < 200; event += 1) await fail();
+    await clock.pass(SECOND_MS);
+    await register('/quick');
+    const attempt = await fail();
+    await clock.pass(15 * SECOND_MS);
+    expect(deliveries.filter((delivery) => pathOf(delivery) === '/slow')).toHaveLength(2);
+    expect(deliveries.filter((delivery) => pathOf(delivery) === '/quick').map(idOf)).toEqual([`${attempt}_payment_failed`]);
+  });
+});
+
+describe('an outbox that fails', () => {
+  it.each(['take', 'finish', 'endpoints'] as const)(
+    'loses nothing by %s, is left alone for longer each time, and is told of',
+    async (step) => {
+      const journal = withOutbox(memoryJournal({ outbox: true }));
+      let broken = false;
+      const tries: number[] = [];
+      const clock = createClock();
+      const failing =
+        <A extends unknown[], R>(name: string, work: (...args: A) => Promise<R>) =>
+        async (...args: A): Promise<R> => {
+          if (!broken || name !== step) return work(...args);
+          tries.push(clock.now());
+          throw new Error('ENOSPC whsec_SECRET');
+        };
+      const { take, finish, endpoints } = journal.outbox;
+      const outbox = {
+        ...journal.outbox,
+        take: failing('take', take),
+        finish: failing('finish', finish),
+        endpoints: failing('endpoints', endpoints),
+      };
+      const { register, webhooks, fail, deliveries, errors } = hub(() => ok, { journal: { ...journal, outbox } }, clock);
+      await register('/a');
+      await clock.pass(2 * SECOND_MS);
+      broken = true;
+      webhooks.start();
+      const ids = [await fail(), await fail()].map((id) => `${id}_payment_failed`);
+      await clock.pass(120 * SECOND_MS);
+      expect(errors.length).toBeGreaterThan(0);
+      for (const error of errors) {
+        expect(error).toMatchObject({ name: 'TransportError', code: 'journal_unavailable', funds: 'untouched' });
+        expect(JSON.stringify(error)).not.toContain('SECRET');
+      }
+      const gaps = tries.slice(1).map((at, index) => at - tries[index]!);
+      expect(tries.length).toBeLessThan(30);
+      expect(Math.max(...gaps)).toBeGreaterThan(SECOND_MS);
+      broken = false;
+      await clock.pass(200 * SECOND_MS);
+      expect([...new Set(deliveries.map(idOf))].sort()).toEqual([...ids].sort());
+      expect(await journal.outbox.take({ limit: 10, leaseMs: 1, now: clock.now() + DAY_MS })).toEqual([]);
+    },
+  );
+
+  it('may have a log that fails too', async () => {
+    const onError = () => {
+      throw new Error('the log is full');
+    };
+    const { register, webhooks, clock, fail, deliveries } = hub(() => answered(410), { onError });
+    await register('/a');
+    webhooks.start();
+    await fail();
+    await clock.pass(0);
+    await register('/b');
+    await fail();
+    await clock.pass(0);
+    expect(deliveries.map(pathOf)).toEqual(['/a', '/b']);
+  });
+});
+
+describe('the end', () => {
+  it('waits for what is under way, and leaves the rest where it was', async () => {
+    let finish = (): void => undefined;
+    const { register, webhooks, clock, fail, deliveries, journal } = hub(() => new Promise((resolve) => (finish = () => resolve(ok))), {
+      concurrency: 1,
+    });
+    await register('/a');
+    webhooks.start();
+    await fail();
+    await fail();
+    await clock.pass(SECOND_MS);
+    expect(deliveries).toHaveLength(1);
+    let ended = false;
+    const closed = webhooks.close().then(() => (ended = true));
+    expect(webhooks.close()).toBeInstanceOf(Promise);
+    await clock.pass(SECOND_MS);
+    expect(ended).toBe(false);
+    finish();
+    await closed;
+    expect(deliveries).toHaveLength(1);
+    // At once: its lease was given back.
+    const left = await journal.outbox.take({ limit: 10, leaseMs: 1, now: clock.now() });
+    expect(left).toHaveLength(1);
+    expect(left[0]).toMatchObject({ failures: 0 });
+  });
+
+  it('cuts off what takes too long, and that is told again by who comes next', async () => {
+    const { register, webhooks, clock, fail, deliveries, journal } = hub((_, delivery) => hanging(delivery));
+    await register('/a');
+    webhooks.start();
+    const id = await fail();
+    await clock.pass(0);
+    const closed = webhooks.close();
+    await clock.pass(11 * SECOND_MS);
+    await closed;
+    expect(deliveries).toHaveLength(1);
+    const next = hub(() => ok, { journal }, clock);
+    next.webhooks.start();
+    await clock.pass(0);
+    expect(next.deliveries.map(idOf)).toEqual([`${id}_payment_failed`]);
+  });
+
+  it('is for good, and leaves no timer', async () => {
+    const { webhooks, clock, register } = hub(() => ok);
+    await webhooks.close();
+    expect(() => webhooks.start()).toThrow(expect.objectContaining({ code: 'client_closed' }));
+    await expect(register('/a')).resolves.toMatchObject({ url: 'https://hooks.example.com/a' });
+    await settled();
+    expect(clock.now()).toBeGreaterThan(0);
+  });
+});
+
+it('hands each event to one of two workers of a journal', async () => {
+  const clock = createClock();
+  const one = hub(() => ok, {}, clock);
+  const other = hub(() => ok, { journal: one.journal }, clock);
+  await one.register('/a');
+  one.webhooks.start();
+  other.webhooks.start();
+  for (let event = 0; event < 50; event += 1) await one.fail();
+  await clock.pass(10 * SECOND_MS);
+  const ids = [...one.deliveries, ...other.deliveries].map(idOf);
+  expect(ids).toHaveLength(50);
+  expect(new Set(ids).size).toBe(50);
+});
