@@ -12,8 +12,8 @@ export interface Freshness {
 const MAX_KEPT = 1_000;
 
 /**
- * A transport whose quotes and balances many callers share: see {@link createSharedCalls}. What decides on money, `buildSwap` and `autoPay`, passes:
- * it reads for itself.
+ * A transport whose quotes and balances many callers share: see {@link createSharedCalls}. What decides on money, `buildSwap` and `autoPay`, passes: it
+ * reads for itself, past this.
  */
 export function coalesced(transport: Transport, { quoteMs, balanceMs }: Freshness, now: () => number): Transport {
   const quotes = createSharedCalls<SwapQuote>({ freshMs: quoteMs, maxKept: MAX_KEPT, now });

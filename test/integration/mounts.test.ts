@@ -45,7 +45,8 @@ describe.each(MOUNTS)('the service in $name', ({ start }) => {
 
   it('does each operation', async () => {
     const { ask, post, asked } = await mounted();
-    const swap = { wallet: WALLET, inputMint: 'SOL', outputMint: 'USDC', amount: '5' };
+    // Another amount than that of the quote, which would be shared.
+    const swap = { wallet: WALLET, inputMint: 'SOL', outputMint: 'USDC', amount: '6' };
     // Of more than one byte a character, and of names that objects have.
     const paymentRequired = {
       url: 'https://api.example.com/',
