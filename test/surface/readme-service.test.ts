@@ -29,11 +29,13 @@ function complaintsAbout(text: string): string[] {
 }
 
 it.each([
-  ['a service', 'authorize:', 'authorise:'],
-  ['its mounts', 'basePath:', 'basepath:'],
-])('%s as README shows it compiles', (_, option, misspelt) => {
+  ['a service', 'http', 'authorize:', 'authorise:'],
+  ['its mounts', 'http', 'basePath:', 'basepath:'],
+  ['a sender of webhooks', 'webhooks', 'events:', 'event:'],
+  ['a receiver of webhooks', 'webhooks', 'headers:', 'header:'],
+])('%s as README shows it compiles', (_, subpath, option, misspelt) => {
   const blocks = [...readText('README.md').matchAll(/```ts\n(.*?)```/gs)].map(([, code = '']) => code);
-  const services = blocks.filter((code) => code.includes("'exact-change/http'") && code.includes(option));
+  const services = blocks.filter((code) => code.includes(`'exact-change/${subpath}'`) && code.includes(option));
   expect(services).toHaveLength(1);
   for (const code of services) {
     expect(complaintsAbout(code)).toEqual([]);

@@ -1,11 +1,12 @@
 // Run by Node 16 to 22 on the installed package, in both module formats: no test runner, no newer syntax.
 const assert = require('node:assert/strict');
+const { createServer } = require('node:http');
 
 const walletSecretKey = Array.from({ length: 32 }, (_, index) => index + 1);
 const address = '9C6hybhQ6Aycep9jaUnP6uL9ZYvDjUp1aSkFWPUFJtpj';
 const usdc = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
 
-exports.check = async (library, { createHandler }, { serve, clientAddress }) => {
+exports.check = async (library, { createHandler }, { serve, clientAddress }, webhooks) => {
   const { createClient, HTTPInterceptor, isExactChangeError, parsePaymentRequired, receiptOf, formatUiAmount } = library;
 
   if (globalThis.fetch === undefined) {
@@ -53,7 +54,41 @@ exports.check = async (library, { createHandler }, { serve, clientAddress }) => 
   assert.deepEqual(callers, ['127.0.0.1', '127.0.0.1', '127.0.0.1']);
   await service.close();
 
+  await checkWebhooks(library, webhooks);
   assert.equal(receiptOf({}), undefined);
   assert.equal(formatUiAmount(2500000n, 6), '2.5');
   console.log('ok');
 };
+
+/** An event of a journal, delivered over a real socket and verified there. */
+async function checkWebhooks({ memoryJournal, isExactChangeError }, { createWebhooks, verifyWebhook }) {
+  const journal = memoryJournal({ outbox: true });
+  const webhooks = createWebhooks({ journal, allowPrivateTargets: true });
+  let secret;
+  const came = new Promise((resolve) => {
+    const receiver = createServer((request, response) => {
+      let body = '';
+      request.setEncoding('utf8').on('data', (chunk) => (body += chunk));
+      request.on('end', () => {
+        response.writeHead(204).end(() => receiver.close());
+        resolve({ headers: request.headers, body });
+      });
+    });
+    receiver.listen(0, '127.0.0.1', async () => {
+      const url = `http://127.0.0.1:${receiver.address().port}/paid`;
+      ({ secret } = await webhooks.register({ url, events: ['payment.failed'] }));
+      webhooks.start();
+      const owner = { wallet: address, network: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp' };
+      const bought = { url: 'https://api.example.com/', method: 'GET', host: 'api.example.com', fingerprint: 'a', payTo: address, mint: usdc, amount: '1' };
+      await journal.reserve({ id: 'one', state: 'reserved', delivered: false, at: Date.now(), ...owner, ...bought }, []);
+      await journal.release('one');
+    });
+  });
+  const message = await came;
+  assert.equal(verifyWebhook({ ...message, secret }).data.id, 'one');
+  assert.throws(
+    () => verifyWebhook({ ...message, secret, body: `${message.body} ` }),
+    (error) => isExactChangeError(error, 'invalid_response'),
+  );
+  await webhooks.close();
+}

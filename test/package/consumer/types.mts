@@ -5,6 +5,7 @@ import { honoHandler } from 'exact-change/hono';
 import { apiKeys, createHandler } from 'exact-change/http';
 import { nodeListener, serve, type Service } from 'exact-change/node';
 import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createWebhooks, verifyWebhook, type WebhookEvent, type Webhooks } from 'exact-change/webhooks';
 import express from 'express';
 import { Hono } from 'hono';
 
@@ -33,3 +34,7 @@ export const service: Promise<Service> = serve(handler, { port: 4021 });
 export const server = createServer(nodeListener(handler, { hosts: ['pay.example.com'] }));
 export const app = express().use('/pay', expressHandler(handler));
 export const routes = new Hono().all('/pay/*', honoHandler(handler));
+
+export const webhooksOf = (journal: Journal): Webhooks => createWebhooks({ journal });
+export const eventOf = async (request: Request, secret: string): Promise<WebhookEvent> =>
+  verifyWebhook({ secret, headers: request.headers, body: await request.text() });
