@@ -1,28 +1,10 @@
-import { spawn } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
+import { runExample, type ExampleRun } from '../helpers/example.js';
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
-
-interface Run {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-function demo(...args: readonly string[]): Promise<Run> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, ['--import', 'tsx', 'examples/demo.ts', ...args], { cwd: root });
-    let [stdout, stderr] = ['', ''];
-    child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
-    child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
-    child.on('error', reject);
-    child.on('close', (code) => resolve({ code, stdout, stderr }));
-  });
-}
+const demo = (...args: readonly string[]) => runExample('demo', ...args);
 
 /** What a step of the demo printed, without its time. */
-const step = ({ stdout }: Run, name: string): string[] =>
+const step = ({ stdout }: ExampleRun, name: string): string[] =>
   stdout.split('\n').flatMap((line) => {
     const match = /^ *\d+ ms {2}(\S+) +(.*)$/.exec(line);
     return match?.[1] === name ? [match[2] ?? ''] : [];

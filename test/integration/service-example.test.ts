@@ -1,0 +1,26 @@
+import { expect, it } from 'vitest';
+import { runExample, type ExampleRun } from '../helpers/example.js';
+
+/** What one of the two said, in its order. */
+const said = ({ stdout }: ExampleRun, who: string): string[] =>
+  stdout.split('\n').flatMap((line) => (line.startsWith(who) ? [line.slice(who.length).trim()] : []));
+
+it('pays over a service that is asked once for its swap, and not again for the next payment', async () => {
+  const run = await runExample('service');
+  expect(run).toMatchObject({ code: 0, stderr: '' });
+  expect(said(run, 'service')).toEqual(['POST /pay/api/x402/auto-pay']);
+  expect(said(run, 'agent')).toEqual([
+    expect.stringContaining('holds 0.5 SOL'),
+    'was answered 200 {"ok":true,"path":"/usdc","method":"GET","body":null}',
+    expect.stringMatching(/^paid 0\.01 USDC: [1-9A-HJ-NP-Za-km-z]{64,88}$/),
+    expect.stringMatching(/^after a swap that it signed itself: [1-9A-HJ-NP-Za-km-z]{64,88}$/),
+    'paid once more, from what the swap had brought',
+  ]);
+});
+
+it('fails where the service does not know the key, and shows it to nobody', async () => {
+  const run = await runExample('service', '--wrong-key');
+  expect(run.code).not.toBe(0);
+  expect(run.stderr).toContain('The caller is not known');
+  expect(run.stdout + run.stderr).not.toContain('some-other-key');
+});
