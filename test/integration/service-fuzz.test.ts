@@ -6,6 +6,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { operations } from '../../src/wire/operations.js';
 import { problem, PROBLEM_TYPE } from '../../src/wire/problem.js';
 import { readAs } from '../../src/wire/read.js';
+import { webhookOperations } from '../../src/wire/webhooks.js';
+import { fakeRegistry } from '../unit/http/fake-registry.js';
+
+const all = { ...operations, ...webhookOperations };
 
 let sandbox: Sandbox;
 let handler: (request: Request) => Promise<Response>;
@@ -15,7 +19,9 @@ const failures: unknown[] = [];
 beforeAll(async () => {
   sandbox = await createSandbox({ confirmationMs: 20 });
   const transport = local({ rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl });
-  handler = createHandler(transport, { onError: (error) => failures.push(error) });
+  const webhooks = fakeRegistry();
+  const endpoint = await webhooks.register({ url: 'https://shop.example.com/', events: ['payment.settled'] });
+  handler = createHandler(transport, { webhooks, onError: (error) => failures.push(error) });
   const wallet = await sandbox.createWallet({ SOL: '0.5', BONK: '1000000' });
   const { USDC, PYUSD, BONK, SOL } = sandbox.mints;
   const mints = [
@@ -69,6 +75,9 @@ beforeAll(async () => {
     paymentRequired: [terms, {}, { headers: terms.headers }],
     autoSwap: [true, false, 'true'],
     limits: [{}, { [USDC.address]: '0' }, { [USDC.address]: '1000000' }, { USDC: '1' }],
+    events: [['payment.settled'], ['swap.failed', 'payment.failed'], [], ['all'], 'payment.settled'],
+    wallets: [[wallet.address], mints.slice(3), ['SOL'], []],
+    id: [endpoint.id, 'none', '', 'x'.repeat(65), ['a', 'b']],
     signedSwap: [transaction, 'A'.repeat(400), transaction.slice(0, -4), ''],
     signedPayment: [transaction, 'A'.repeat(400), `${transaction}AAAA`, ''],
   };
@@ -76,12 +85,16 @@ beforeAll(async () => {
 afterAll(() => sandbox.close());
 
 /** What each operation is called with at best; every field may be missing, wrong, or another's. */
-const FIELDS: { readonly [O in keyof typeof operations]: readonly string[] } = {
+const FIELDS: { readonly [O in keyof typeof all]: readonly string[] } = {
   quote: ['inputMint', 'outputMint', 'amount', 'swapMode', 'slippageBps', 'maxAccounts'],
   buildSwap: ['wallet', 'quote', 'inputMint', 'outputMint', 'amount', 'swapMode', 'slippageBps'],
   balance: ['wallet', 'mint'],
   parsePayment: ['url', 'status', 'headers', 'body'],
   autoPay: ['paymentRequired', 'wallet', 'autoSwap', 'limits', 'signedSwap', 'signedPayment'],
+  listWebhooks: [],
+  registerWebhook: ['url', 'events', 'wallets'],
+  removeWebhook: ['id'],
+  rotateWebhook: ['id'],
 };
 
 function valueOf(name: string): fc.Arbitrary<unknown> {
@@ -111,28 +124,25 @@ function queryOf(body: Record<string, unknown>): URLSearchParams {
 }
 
 describe('whatever is asked of the service', () => {
-  it.each(Object.keys(operations) as (keyof typeof operations)[])(
-    '%s is answered within the interface, and never as its failure',
-    async (id) => {
-      const { method, path, response } = operations[id];
-      const seen = new Set<number>();
-      await fc.assert(
-        fc.asyncProperty(requestOf(FIELDS[id]), async (body) => {
-          const url = `http://service.example${path}`;
-          const request =
-            method === 'GET'
-              ? new Request(`${url}?${queryOf(body).toString()}`)
-              : new Request(url, { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
-          const answer = await handler(request);
-          seen.add(answer.status);
-          const json: unknown = await answer.json();
-          const shape = answer.status === 200 ? readAs<unknown>(response, json) : readAs<unknown>(problem, json);
-          expect(shape).toMatchObject({ ok: true });
-          expect(answer.headers.get('content-type')).toBe(answer.status === 200 ? 'application/json' : PROBLEM_TYPE);
-          expect([answer.status < 500, failures]).toEqual([true, []]);
-        }),
-        { numRuns: 200 },
-      );
-    },
-  );
+  it.each(Object.keys(all) as (keyof typeof all)[])('%s is answered within the interface, and never as its failure', async (id) => {
+    const { method, path, response, query } = all[id];
+    const seen = new Set<number>();
+    await fc.assert(
+      fc.asyncProperty(requestOf(FIELDS[id]), async (body) => {
+        const url = `http://service.example${path}`;
+        const request =
+          query !== undefined
+            ? new Request(`${url}?${queryOf(body).toString()}`, { method })
+            : new Request(url, { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+        const answer = await handler(request);
+        seen.add(answer.status);
+        const json: unknown = await answer.json();
+        const shape = answer.status === 200 ? readAs<unknown>(response, json) : readAs<unknown>(problem, json);
+        expect(shape).toMatchObject({ ok: true });
+        expect(answer.headers.get('content-type')).toBe(answer.status === 200 ? 'application/json' : PROBLEM_TYPE);
+        expect([answer.status < 500, failures]).toEqual([true, []]);
+      }),
+      { numRuns: 200 },
+    );
+  });
 });
