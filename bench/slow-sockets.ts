@@ -1,0 +1,158 @@
+import { connect, type Socket } from 'node:net';
+import { parseArgs } from 'node:util';
+import { drawn, LOCAL, mixOf } from './service/mix.js';
+import { openLoop, percentile, statuses, type Timed } from './service/open-loop.js';
+import { API_KEY, startPart, type Chain, type Figures } from './service/roles.js';
+
+// `npm run bench:sockets [-- --seconds 30 --sockets 1000]`: good requests to the service's local endpoints, first alone and then while it is attacked from as many
+// sockets at once: headers and bodies a byte at a time, requests without end whose answers nobody reads, bodies of 10 MB, JSON nested to the depths. Each that is
+// cut off comes back. Printed: what that costs the good ones, as a ratio too, and when the attackers were cut off.
+
+const { seconds, sockets } = parseArgs({
+  options: { seconds: { type: 'string', default: '30' }, sockets: { type: 'string', default: '1000' } },
+}).values;
+const GOOD_PER_SECOND = 50;
+const BYTE_MS = 1_000;
+const CONNECTS_AT_ONCE = 100;
+
+interface Attack {
+  readonly name: string;
+  /** Speaks until it is cut off, and says how to stop. */
+  readonly speak: (socket: Socket) => void;
+}
+
+const HEAD = `POST /api/x402/parse-payment HTTP/1.1\r\nHost: 127.0.0.1\r\nx-api-key: ${API_KEY}\r\nContent-Type: application/json\r\n`;
+const TEN_MEGABYTES = 10_000_000;
+const DEEP = '['.repeat(60_000);
+const PAGES = 'GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'.repeat(50);
+
+const ATTACKS: readonly Attack[] = [
+  { name: 'headers a byte at a time', speak: drip('GET /api/health HTTP/1.1\r\nHost: 127.0.0.1\r\nx-slow: ') },
+  { name: 'a body a byte at a time', speak: drip(`${HEAD}Content-Length: 60000\r\n\r\n`) },
+  { name: 'answers that nobody reads', speak: (socket) => void socket.pause().write(PAGES) },
+  {
+    name: 'a body of 10 MB',
+    speak: (socket) => void (socket.resume().write(`${HEAD}Content-Length: ${TEN_MEGABYTES}\r\n\r\n`), flood(socket)),
+  },
+  {
+    name: 'JSON nested to the depths',
+    speak: (socket) => void socket.resume().write(`${HEAD}Content-Length: ${DEEP.length}\r\n\r\n${DEEP}`),
+  },
+];
+
+/** What became of the sockets of one attack. */
+interface Toll {
+  opened: number;
+  readonly livedMs: number[];
+}
+
+const say = (line: string) => process.stdout.write(`${line}\n`);
+const chain = await startPart<Chain>({ kind: 'chain' });
+const { rpcUrl, jupiterUrl } = chain.facts;
+const service = await startPart<{ readonly url: string }>({ kind: 'service', rpcUrl, jupiterUrl, cached: true });
+const { url } = service.facts;
+const local = mixOf(chain.facts).filter(({ shots }) => shots.every(({ name }) => LOCAL.includes(name)));
+const good = drawn(local, GOOD_PER_SECOND * Number(seconds));
+
+await openLoop(url, good.slice(0, GOOD_PER_SECOND * 3), GOOD_PER_SECOND);
+const quiet = await openLoop(url, good, GOOD_PER_SECOND);
+const before = await service.figures();
+const attack = startAttack(Number(sockets));
+const attacked = await openLoop(url, good, GOOD_PER_SECOND);
+const during = await service.figures();
+attack.stop();
+const after = await service.figures();
+service.end();
+chain.end();
+
+say(`${sockets} sockets attack for ${seconds} s, while ${GOOD_PER_SECOND} good requests a second come`);
+say(`${'good requests, ms'.padEnd(28)}${['p50', 'p99', 'max'].map((name) => name.padStart(10)).join('')}`);
+const [alone, beside] = [row('alone', quiet), row('attacked', attacked)];
+say(`${'ratio'.padEnd(28)}${beside.map((value, index) => (value / (alone[index] ?? 1)).toFixed(2).padStart(10)).join('')}`);
+say(`RSS of the service: ${megabytes(before.rss)} before, ${megabytes(during.peak)} at most, ${megabytes(after.rss)} at last`);
+say(
+  `\n${'attack, seconds'.padEnd(28)}${['opened', 'cut off', 'median', 'longest', 'oldest open'].map((name) => name.padStart(12)).join('')}`,
+);
+for (const [name, { opened, livedMs }, oldestMs] of attack.tolls()) {
+  const cells = [String(opened), String(livedMs.length), ...[percentile(livedMs, 0.5), Math.max(...livedMs), oldestMs].map(inSeconds)];
+  say(`${name.padEnd(28)}${cells.map((cell) => cell.padStart(12)).join('')}`);
+}
+
+/** Writes the head, then a byte each second. */
+function drip(head: string): (socket: Socket) => void {
+  return (socket) => {
+    socket.resume().write(head);
+    const timer = setInterval(() => socket.write('x'), BYTE_MS);
+    socket.once('close', () => clearInterval(timer));
+  };
+}
+
+/** All of a body, as fast as it is taken. */
+function flood(socket: Socket): void {
+  const chunk = Buffer.alloc(65_536, 0x78);
+  let left = TEN_MEGABYTES;
+  const more = () => {
+    while (left > 0 && socket.writable) {
+      left -= chunk.length;
+      if (!socket.write(chunk.subarray(0, Math.min(chunk.length, left + chunk.length)))) return void socket.once('drain', more);
+    }
+  };
+  more();
+}
+
+/** Keeps so many sockets at it, each attack with as many; who is cut off comes back. */
+function startAttack(count: number) {
+  const tolls = new Map<Attack, Toll>(ATTACKS.map((one) => [one, { opened: 0, livedMs: [] }]));
+  const open = new Map<Socket, readonly [Attack, number]>();
+  let stopped = false;
+  let oldest = new Map<Attack, number>();
+
+  const start = (attack: Attack): void => {
+    if (stopped) return;
+    const { hostname, port } = new URL(url);
+    const socket = connect(Number(port), hostname);
+    const from = performance.now();
+    const toll = tolls.get(attack)!;
+    socket.on('error', () => undefined);
+    socket.once('connect', () => {
+      toll.opened += 1;
+      open.set(socket, [attack, from]);
+      attack.speak(socket);
+    });
+    socket.once('close', () => {
+      if (stopped) return;
+      open.delete(socket);
+      toll.livedMs.push(performance.now() - from);
+      setTimeout(() => start(attack), BYTE_MS);
+    });
+  };
+  // Not all in one moment: the queue of connections that wait to be taken is the system's.
+  for (let at = 0; at < count; at += 1) setTimeout(() => start(ATTACKS[at % ATTACKS.length]!), Math.floor(at / CONNECTS_AT_ONCE) * 100);
+
+  return {
+    stop() {
+      stopped = true;
+      const now = performance.now();
+      oldest = new Map(
+        ATTACKS.map((one) => [one, Math.max(0, ...[...open.values()].flatMap(([of, from]) => (of === one ? [now - from] : [])))]),
+      );
+      for (const socket of open.keys()) socket.destroy();
+    },
+    tolls: () => [...tolls].map(([attack, toll]) => [attack.name, toll, oldest.get(attack) ?? 0] as const),
+  };
+}
+
+function row(title: string, timed: readonly Timed[]): number[] {
+  const ms = timed.map((one) => one.ms);
+  const values = [percentile(ms, 0.5), percentile(ms, 0.99), Math.max(...ms)];
+  say(`${title.padEnd(28)}${values.map((value) => value.toFixed(1).padStart(10)).join('')}   ${statuses(timed)}`);
+  return values;
+}
+
+function inSeconds(ms: number): string {
+  return Number.isFinite(ms) ? (ms / 1_000).toFixed(1) : '-';
+}
+
+function megabytes(bytes: Figures['rss']): string {
+  return `${(bytes / 2 ** 20).toFixed(0)} MB`;
+}
