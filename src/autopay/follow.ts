@@ -5,12 +5,9 @@ import type { Attempt } from '../journal/types.js';
 import type { Receipt } from '../receipt.js';
 import type { Core } from './core.js';
 import { claimOf, findPayment, type Verdict } from './find-payment.js';
+import { listenTo } from './listen.js';
 import { ownerOf } from './owner.js';
 import { save } from './save.js';
-
-// The facilitator has waited for confirmation before the answer, so the first look mostly suffices.
-const FIRST_WAIT_MS = 250;
-const LONGEST_WAIT_MS = 10_000;
 
 /** An attempt that is signed, and its receipt as it stands. */
 export interface Open {
@@ -51,17 +48,22 @@ export async function follow(core: Core, open: Open, emit: Emit): Promise<void> 
 }
 
 async function watch(core: Core, open: Open, emit: Emit): Promise<void> {
-  const { runtime } = core.config;
   const { signal } = core.closing;
-  for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
-    try {
-      if (await decide(core, open, emit, signal)) return;
-      await runtime.idle(wait, signal);
-    } catch {
-      // A node that does not answer decides nothing: ask again later. Closing ends the loop above.
-      await runtime.idle(wait, signal).catch(() => undefined);
+  const listening = listenTo(core.rpc, core.config.runtime, open.attempt.payment.source);
+  try {
+    for (let look = true; !signal.aborted; look = await listening.next(signal)) {
+      // A node that does not answer decides nothing: it is asked again later.
+      if (!look && !isDecided(open) && !(await isPast(core, open, signal).catch(() => true))) continue;
+      if (await decide(core, open, emit, signal).catch(() => false)) return;
     }
+  } finally {
+    listening.end();
   }
+}
+
+/** Whether it can land no more, as far as one node says: then all of it is looked at. */
+async function isPast({ rpc }: Core, { attempt }: Open, signal: AbortSignal): Promise<boolean> {
+  return (await rpc.tip('finalized', { signal })).height > BigInt(attempt.payment.lastValidBlockHeight);
 }
 
 /** Asks the chain once, and closes the attempt if it has decided. */

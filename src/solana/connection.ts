@@ -216,6 +216,8 @@ function rpcOver(all: Nodes): Rpc {
 
     onSignature: (signature, listener) => socket.subscribe(signature, listener),
 
+    onAccount: (address, listener) => socket.watchAccount(address, listener),
+
     alone: () => (nodes.length === 1 ? [rpc] : inTurn(nodes).map((node) => rpcOver({ ...all, nodes: [node] }))),
 
     close() {

@@ -1,3 +1,4 @@
+import type { AccountWatch } from './signature-socket.js';
 import type { Address } from './types.js';
 
 /** An account as the node returns it. */
@@ -121,6 +122,8 @@ export interface Rpc {
   genesisHash(options?: CallOptions): Promise<string>;
   /** Calls back once when the signature is confirmed or failed, where the node has WebSocket; silent where it has not. Returns the unsubscription. */
   onSignature(signature: string, listener: (error: string | null) => void): () => void;
+  /** Calls at each change of an account at `confirmed`, where the node has WebSocket, and once it has: silent before, and where it has not. */
+  onAccount(address: Address, listener: () => void): AccountWatch;
   /** Each node by itself, those that failed lately last: for answers that only say something together. */
   alone(): readonly Rpc[];
   close(): void;

@@ -1,8 +1,17 @@
 import { Connection } from '@solana/web3.js';
 
-/** Hears of signatures over the node's WebSocket. Silent where there is none: whoever listens polls as well. */
+/** What an account's listeners have. */
+export interface AccountWatch {
+  /** Whether the node tells of what happens from now on; what happened before may have been missed. */
+  readonly isLive: () => boolean;
+  end(): void;
+}
+
+/** Hears of signatures and accounts over the node's WebSocket. Silent where there is none: whoever listens polls as well. */
 export interface SignatureSocket {
   subscribe(signature: string, listener: (error: string | null) => void): () => void;
+  /** Calls at each change of an account at `confirmed`. */
+  watchAccount(address: string, listener: () => void): AccountWatch;
   close(): void;
 }
 
@@ -18,14 +27,43 @@ interface RpcSocket {
 }
 
 interface Wait {
+  readonly kind: Kind;
+  /** What is listened to: base58. */
+  readonly name: string;
   readonly listeners: Set<(error: string | null) => void>;
   /** The node's number for it, once it has answered. */
   subscription: number | undefined;
 }
 
+/** A kind of subscription, by the names of its calls. */
+interface Kind {
+  readonly subscribe: string;
+  readonly unsubscribe: string;
+  readonly notification: string;
+  readonly settings: object;
+  /** The node ends it with its first notification. */
+  readonly once: boolean;
+}
+
+const SIGNATURE: Kind = {
+  subscribe: 'signatureSubscribe',
+  unsubscribe: 'signatureUnsubscribe',
+  notification: 'signatureNotification',
+  settings: { commitment: 'confirmed' },
+  once: true,
+};
+const ACCOUNT: Kind = {
+  subscribe: 'accountSubscribe',
+  unsubscribe: 'accountUnsubscribe',
+  notification: 'accountNotification',
+  settings: { commitment: 'confirmed', encoding: 'base64' },
+  once: false,
+};
+const KINDS = [SIGNATURE, ACCOUNT];
+
 /**
  * Opens a socket with the first subscription and closes it with the last. A socket that fails is not opened again for
- * the subscriptions it had.
+ * the subscriptions it had. It keeps no process alive: who waits for what it tells has timers for that.
  *
  * web3.js offers its WebSocket through `Connection.onSignature`, which prints each error, asks again without a pause
  * when the node refuses, and reconnects for ever. There is no public way around that, so the socket is taken out of an
@@ -45,24 +83,48 @@ export function createSignatureSocket(endpoint: string | undefined, wsUrl: strin
     if (old !== undefined) release(old);
   };
 
-  const announce = (signature: string, wait: Wait) => {
-    socket?.call('signatureSubscribe', [signature, { commitment: 'confirmed' }]).then(
+  const announce = (wait: Wait) => {
+    const { kind, name } = wait;
+    const asked = socket;
+    asked?.call(kind.subscribe, [name, kind.settings]).then(
       (subscription) => {
-        if (typeof subscription === 'number') wait.subscription = subscription;
+        if (typeof subscription !== 'number' || socket !== asked) return;
+        // Given up before the node had answered.
+        if (waits.get(keyOf(kind, name)) !== wait) void asked.call(kind.unsubscribe, [subscription]).catch(() => undefined);
+        else wait.subscription = subscription;
       },
       // Refused, or cut off: polling finds out.
       () => undefined,
     );
   };
 
-  const notify = (params: unknown) => {
+  const notify = (kind: Kind, params: unknown) => {
     const { subscription, value } = readNotification(params) ?? {};
-    for (const [signature, wait] of waits) {
-      if (subscription === undefined || wait.subscription !== subscription) continue;
-      waits.delete(signature);
+    for (const [key, wait] of waits) {
+      if (wait.kind !== kind || subscription === undefined || wait.subscription !== subscription) continue;
+      if (kind.once) waits.delete(key);
       for (const listener of wait.listeners) listener(value ?? null);
     }
     if (waits.size === 0) shut();
+  };
+
+  const listen = (kind: Kind, name: string, listener: (error: string | null) => void): AccountWatch => {
+    const key = keyOf(kind, name);
+    const known = waits.get(key);
+    const wait: Wait = known ?? { kind, name, listeners: new Set(), subscription: undefined };
+    waits.set(key, wait);
+    wait.listeners.add(listener);
+    if (socket === undefined) open();
+    else if (known === undefined && isOpen) announce(wait);
+    return {
+      isLive: () => waits.get(key) === wait && wait.listeners.has(listener) && wait.subscription !== undefined,
+      end() {
+        if (!wait.listeners.delete(listener) || wait.listeners.size > 0 || waits.get(key) !== wait) return;
+        waits.delete(key);
+        if (waits.size === 0) shut();
+        else if (wait.subscription !== undefined) socket?.call(kind.unsubscribe, [wait.subscription]).catch(() => undefined);
+      },
+    };
   };
 
   const open = () => {
@@ -75,18 +137,22 @@ export function createSignatureSocket(endpoint: string | undefined, wsUrl: strin
     fresh.on('open', () => {
       if (socket !== fresh || isOpen) return;
       isOpen = true;
-      waits.forEach((wait, signature) => announce(signature, wait));
+      waits.forEach(announce);
+      stepAside(fresh);
     });
     const lose = () => {
       if (socket === fresh) shut();
     };
     fresh.on('error', lose);
     fresh.on('close', lose);
-    fresh.on('signatureNotification', (params) => {
-      if (socket === fresh) notify(params);
-    });
+    for (const kind of KINDS) {
+      fresh.on(kind.notification, (params) => {
+        if (socket === fresh) notify(kind, params);
+      });
+    }
     try {
       fresh.connect();
+      stepAside(fresh);
     } catch {
       // No WebSocket in this runtime, or not for this page.
       shut();
@@ -94,25 +160,34 @@ export function createSignatureSocket(endpoint: string | undefined, wsUrl: strin
   };
 
   return {
-    subscribe(signature, listener) {
-      const wait: Wait = waits.get(signature) ?? { listeners: new Set(), subscription: undefined };
-      const isNew = !waits.has(signature);
-      waits.set(signature, wait);
-      wait.listeners.add(listener);
-      if (socket === undefined) open();
-      else if (isNew && isOpen) announce(signature, wait);
-      return () => {
-        if (!wait.listeners.delete(listener) || wait.listeners.size > 0 || waits.get(signature) !== wait) return;
-        waits.delete(signature);
-        if (waits.size === 0) shut();
-        else if (wait.subscription !== undefined) socket?.call('signatureUnsubscribe', [wait.subscription]).catch(() => undefined);
-      };
-    },
+    subscribe: (signature, listener) => listen(SIGNATURE, signature, listener).end,
+    watchAccount: (address, listener) => listen(ACCOUNT, address, () => listener()),
     close() {
       waits.clear();
       shut();
     },
   };
+}
+
+function keyOf({ subscribe }: Kind, name: string): string {
+  return `${subscribe} ${name}`;
+}
+
+/** Lets the process end while the socket is open, or opens. In a browser there is nothing to be done for that. */
+function stepAside(socket: RpcSocket): void {
+  const underlying: unknown = Reflect.get(socket, 'underlyingSocket');
+  if (typeof underlying !== 'object' || underlying === null) return;
+  // Of the package ws: the connection, and until there is one the request for it.
+  unref(Reflect.get(underlying, '_socket'));
+  const request: unknown = Reflect.get(underlying, '_req');
+  if (typeof request !== 'object' || request === null || !('once' in request) || typeof request.once !== 'function') return;
+  unref(Reflect.get(request, 'socket'));
+  Reflect.apply(request.once, request, ['socket', unref]);
+}
+
+function unref(connection: unknown): void {
+  if (typeof connection !== 'object' || connection === null || !('unref' in connection)) return;
+  if (typeof connection.unref === 'function') Reflect.apply(connection.unref, connection, []);
 }
 
 function takeSocket(endpoint: string, wsUrl: string | undefined): RpcSocket | undefined {
@@ -146,7 +221,7 @@ function decode(text: unknown): unknown {
   const message: unknown = JSON.parse(String(text));
   if (!isRecord(message)) throw new TypeError('Not a JSON-RPC message.');
   const { id, method, params, result, error } = message;
-  if (method === 'signatureNotification') return { method, params };
+  if (KINDS.some(({ notification }) => notification === method)) return { method, params };
   if (typeof id !== 'number') throw new TypeError('Not an answer to a question of ours.');
   return error === undefined ? { id, result } : { id, error };
 }

@@ -79,6 +79,49 @@ describe('createSignatureSocket', () => {
     await expect.poll(() => clients[0]?.readyState).toBe(3);
   });
 
+  it('tells all who watch an account of each change, over one subscription beside those of signatures', async () => {
+    const change = (subscription: unknown, value: unknown) =>
+      clients[0]?.send(JSON.stringify({ jsonrpc: '2.0', method: 'accountNotification', params: { subscription, result: { value } } }));
+    const [first, twin, other] = [vi.fn(), vi.fn(), vi.fn()];
+    socket.subscribe('one', other);
+    const watch = socket.watchAccount('one', first);
+    const second = socket.watchAccount('one', twin);
+    expect(watch.isLive()).toBe(false);
+    await expect.poll(() => watch.isLive() && second.isLive()).toBe(true);
+    expect(asked).toEqual([
+      { method: 'signatureSubscribe', params: ['one', { commitment: 'confirmed' }] },
+      { method: 'accountSubscribe', params: ['one', { commitment: 'confirmed', encoding: 'base64' }] },
+    ]);
+    // What is not a notification of it changes nothing: another's number, another kind, no number, no result.
+    for (const [subscription, value] of [
+      [101, {}],
+      [999, {}],
+      ['102', {}],
+      [null, 'x'],
+    ] as const)
+      change(subscription, value);
+    clients[0]?.send(JSON.stringify({ jsonrpc: '2.0', method: 'accountNotification', params: null }));
+    tell(102, null);
+    change(102, { lamports: 1 });
+    change(102, 'anything');
+    await expect.poll(() => first.mock.calls.length).toBe(2);
+    expect(twin).toHaveBeenCalledTimes(2);
+    expect(other).not.toHaveBeenCalled();
+    watch.end();
+    expect([watch.isLive(), second.isLive()]).toEqual([false, true]);
+    second.end();
+    await expect.poll(() => asked[2]).toEqual({ method: 'accountUnsubscribe', params: [102] });
+    expect(clients).toHaveLength(1);
+  });
+
+  it('is not live where the socket is lost, or the node refuses', async () => {
+    const watch = socket.watchAccount('one', vi.fn());
+    await expect.poll(() => watch.isLive()).toBe(true);
+    clients[0]?.terminate();
+    await expect.poll(() => watch.isLive()).toBe(false);
+    watch.end();
+  });
+
   it('opens a new socket for whoever listens after one was lost', async () => {
     socket.subscribe('one', vi.fn());
     await expect.poll(() => asked).toHaveLength(1);

@@ -31,6 +31,7 @@ function rpcWith(part: Partial<Rpc>): Rpc {
     signaturesFor: unused,
     genesisHash: unused,
     onSignature: () => () => undefined,
+    onAccount: () => ({ isLive: () => false, end: () => undefined }),
     close: () => undefined,
     ...part,
   };

@@ -1,0 +1,72 @@
+import type { Runtime } from '../runtime.js';
+import type { Rpc } from '../solana/rpc.js';
+import type { Address } from '../solana/types.js';
+
+// The facilitator has waited for confirmation before the answer, so the first look mostly suffices.
+const FIRST_WAIT_MS = 250;
+const LONGEST_WAIT_MS = 10_000;
+// A subscription may be dead without anybody having said so.
+const SAFETY_MS = 20_000;
+
+// A node may tell of a change a moment before its history shows it.
+const LOOKS_A_CALL = 3;
+// Anybody can send dust to an account, and have it looked at each time: whoever does is not listened to for long.
+const MOST_CALLS = 20;
+
+/** When to look at the chain for what concerns an account. */
+export interface Listening {
+  /**
+   * Waits until it is worth looking again, without keeping the process alive; early where the signal aborts. False where the account has not
+   * changed since the last look, as the node tells: then only time can have decided.
+   */
+  next(signal: AbortSignal): Promise<boolean>;
+  end(): void;
+}
+
+/**
+ * In growing steps; where the node tells of changes, also at each of those, and between them seldom. Begins to listen with the first wait: what
+ * is decided at the first look needs no socket.
+ */
+export function listenTo({ onAccount }: Pick<Rpc, 'onAccount'>, runtime: Pick<Runtime, 'idle'>, account: Address): Listening {
+  let watch: ReturnType<Rpc['onAccount']> | undefined;
+  let wake = (): void => undefined;
+  let calls = 0;
+  let looks = 0;
+  let wait = FIRST_WAIT_MS;
+  // What happened before it was live may have been missed, so one look lies after that.
+  let hasLooked = false;
+  let sinceLook = 0;
+  const ring = (): void => {
+    calls += 1;
+    looks = LOOKS_A_CALL;
+    wait = FIRST_WAIT_MS;
+    if (calls > MOST_CALLS) watch?.end();
+    else wake();
+  };
+  return {
+    async next(signal) {
+      watch ??= onAccount(account, ring);
+      const isLive = watch.isLive();
+      const wasLookedAt = isLive && hasLooked;
+      hasLooked = isLive;
+      const nap = new AbortController();
+      const stop = () => nap.abort();
+      wake = stop;
+      signal.addEventListener('abort', stop);
+      if (signal.aborted) stop();
+      const length = wait;
+      wait = Math.min(wait * 2, LONGEST_WAIT_MS);
+      await runtime.idle(length, nap.signal).catch(() => undefined);
+      signal.removeEventListener('abort', stop);
+      wake = () => undefined;
+      sinceLook += length;
+      if (wasLookedAt && looks === 0 && watch.isLive() && sinceLook < SAFETY_MS) return false;
+      looks = Math.max(0, looks - 1);
+      sinceLook = 0;
+      return true;
+    },
+    end() {
+      watch?.end();
+    },
+  };
+}
