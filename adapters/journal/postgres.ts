@@ -27,8 +27,8 @@ export type PostgresJournalOptions = PostgresPlace & {
   /** The most that a call waits for the database, in milliseconds. Default 10000. */
   readonly timeoutMs?: number;
   /**
-   * Whether events are kept for webhooks, written in one transaction with what they tell of. Needs the package `pg-boss`, which keeps them in a schema
-   * of its own, named after this one. Every process that writes to the journal should have it: what one writes without is not told. Default false.
+   * Whether events are kept for webhooks, written in one transaction with what they tell of. Needs the package `pg-boss` 10.4, which wants Node 20 and keeps
+   * them in a schema of its own, named after this one with `_jobs`. Every process that writes to the journal should have it: what one writes without is not told. Default false.
    */
   readonly outbox?: boolean;
 };
@@ -84,20 +84,26 @@ export function postgresJournal(options: PostgresJournalOptions): PostgresJourna
       await prepareJobs(direct, jobSchema(schema));
     }),
   );
-  const events = keepsEvents ? outboxIn(database, tables, jobsIn(jobSchema(schema))) : undefined;
   const channel = `exact_change_${digest(schema).slice(0, 16)}`;
+  const events = keepsEvents
+    ? outboxIn(database, tables, jobsIn(jobSchema(schema)), {
+        tell: (query) => query('select pg_notify($1, $2)::text', [channel, JOBS]),
+        listen: () => session.revive(),
+      })
+    : undefined;
   const session = createSession(database, {
     channel,
     async restore(query, line) {
       await locks.restore(query);
       await claims.restore(query, line);
+      events?.heard();
     },
-    notified: (key) => locks.freed(key),
+    notified: (payload) => (payload === JOBS ? events?.heard() : locks.freed(payload)),
     lost() {
       locks.lost();
       session.revive();
     },
-    needed: () => locks.any || claims.any,
+    needed: () => locks.any || claims.any || events?.listens === true,
   });
   const locks: SharedLocks = sharedLocks(session, channel, (name) => lockKey(schema, 'lock', name));
   const claims = sharedClaims(session, database, tables, randomUUID());
@@ -129,6 +135,9 @@ export function postgresJournal(options: PostgresJournalOptions): PostgresJourna
     },
   };
 }
+
+/** What is notified of on a channel, besides the keys of locks: those are numbers. */
+const JOBS = 'jobs';
 
 /** What `setTimeout` and Postgres both take. */
 const MOST_MS = 2 ** 31 - 1;

@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => postgres.stop());
 
 async function open(address: string): Promise<OpenOutbox> {
-  const journal = withOutbox(postgresJournal({ connectionString: address, outbox: true }));
+  const journal = withOutbox(postgresJournal({ connectionString: address, outbox: true, timeoutMs: 60_000 }));
   return { journal, close: () => journal.close(), reopen: () => open(address) };
 }
 

@@ -91,10 +91,12 @@ if (task.what === 'stop') {
   } else {
     const attempt = attemptOf();
     await journal.reserve(attempt, []);
-    outbox.onAdded(() => tell('added'));
+    let calls = 0;
+    outbox.onAdded(() => (calls += 1));
     await journal.release(attempt.id);
     const [job] = await outbox.take({ limit: 1, leaseMs: 60_000, now: Date.now() });
     if (job !== undefined) await outbox.finish(job, []);
+    tell(calls > 0);
     if (task.close) await journal.close();
   }
 }

@@ -138,8 +138,37 @@ describe('several processes on one database', { timeout: 120_000 }, () => {
 
   it.each([true, false])('end by themselves when they have no more to do, and print nothing; journal closed: %s', async (close) => {
     const { told, exit, errors } = startMember({ what: 'use', close });
-    expect([await told(), await told(), await exit, errors()]).toEqual(['added', undefined, 0, '']);
+    expect([await told(), await told(), await exit, errors()]).toEqual([true, undefined, 0, '']);
     expect(await jobsIn()).toEqual([]);
+  });
+});
+
+describe('who asks to be called', () => {
+  it('hears of what others add, also once a connection was lost', async () => {
+    const other = open();
+    let calls = 0;
+    const stop = other.outbox.onAdded(() => (calls += 1));
+    const called = async (times: number) => until('it is called', () => (calls > times ? true : undefined));
+    // By what it may have missed before it listened.
+    await called(0);
+    const before = calls;
+    await journal.release((await reserved()).id);
+    await called(before);
+    await journal.put({ ...(await reserved()), state: 'signed' });
+    const quiet = calls;
+    await ask(
+      'select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+    );
+    await called(quiet);
+    const again = calls;
+    const { id } = await until('there is a connection', () => reserved().catch(() => undefined));
+    await journal.release(id);
+    await called(again);
+    stop();
+    const last = calls;
+    await journal.release((await reserved()).id);
+    await other.outbox.endpoints();
+    expect(calls).toBe(last);
   });
 });
 
@@ -210,9 +239,11 @@ describe('a write that fails', () => {
       for each row execute function refuse()`);
     let calls = 0;
     outbox.onAdded(() => (calls += 1));
+    // By what it may have missed before it listened.
+    await until('it is called', () => (calls > 0 ? true : undefined));
     await failureOf(journal.put({ ...attempt, state: 'abandoned' }), 'journal_unavailable');
     await failureOf(journal.release(attempt.id), 'journal_unavailable');
-    expect([await jobsIn(), calls]).toEqual([[], 0]);
+    expect([await jobsIn(), calls]).toEqual([[], 1]);
     expect(await listOf(journal.attempts(owner))).toEqual([attempt]);
   });
 

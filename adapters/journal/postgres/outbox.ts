@@ -19,29 +19,52 @@ export type Adding = <T>(
 export interface PostgresOutbox {
   readonly outbox: Outbox;
   readonly adding: Adding;
+  /** Calls whoever asked: another process has added jobs, or may have while nobody heard of it. */
+  heard(): void;
+  /** Whether anybody asked. */
+  readonly listens: boolean;
+}
+
+/** How processes tell each other that there are jobs. */
+export interface Channel {
+  /** Tells the others once the transaction is committed. */
+  tell(query: Query): Promise<unknown>;
+  /** Somebody wants to hear of it from now on. */
+  listen(): void;
 }
 
 /** An outbox in the tables of the journal and of pg-boss, which exist. */
-export function outboxIn(database: Database, tables: Tables, queue: JobQueue): PostgresOutbox {
+export function outboxIn(database: Database, tables: Tables, queue: JobQueue, channel: Channel): PostgresOutbox {
   const listeners = createListeners();
+  const stops = new Set<() => void>();
   /** When a lease may be over that nobody has freed. Milliseconds since the epoch. */
   let lookAt = -Infinity;
 
-  const adding: Adding = async (step, key, work) => {
-    const added: NextJob[] = [];
-    const result = await database.transaction(step, key, (query) =>
-      work(query, async (jobs) => {
-        if (jobs.length === 0) return;
-        await queue.add(query, jobs);
-        added.push(...jobs);
-      }),
-    );
-    if (added.length > 0) listeners.call();
-    return result;
-  };
+  const addingWith =
+    (tell: Channel['tell']): Adding =>
+    async (step, key, work) => {
+      const added: NextJob[] = [];
+      const result = await database.transaction(step, key, (query) =>
+        work(query, async (jobs) => {
+          if (jobs.length === 0) return;
+          await queue.add(query, jobs);
+          await tell(query);
+          added.push(...jobs);
+        }),
+      );
+      if (added.length > 0) listeners.call();
+      return result;
+    };
+
+  // Who ends a job delivers, and so hears of what takes its place: to tell the others would only make commits wait for each other.
+  const replacing = addingWith(() => Promise.resolve());
 
   return {
-    adding,
+    adding: addingWith(channel.tell),
+    heard: listeners.call,
+    get listens() {
+      return stops.size > 0;
+    },
     outbox: {
       ...endpointsIn(database, tables),
       take: (options) =>
@@ -54,11 +77,19 @@ export function outboxIn(database: Database, tables: Tables, queue: JobQueue): P
           return jobs;
         }),
       async finish(job, next) {
-        await adding('finish', digest('job', job.id), async (query, add) => {
+        await replacing('finish', digest('job', job.id), async (query, add) => {
           if (await queue.end(query, job.id)) await add(next);
         });
       },
-      onAdded: listeners.add,
+      onAdded(listener) {
+        const stop = listeners.add(listener);
+        stops.add(stop);
+        channel.listen();
+        return () => {
+          stops.delete(stop);
+          stop();
+        };
+      },
     },
   };
 }
