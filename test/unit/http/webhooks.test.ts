@@ -1,6 +1,8 @@
 import { getBase58Decoder } from '@solana/kit';
 import { ed25519 } from '@noble/curves/ed25519';
+import { memoryJournal } from 'exact-change';
 import { createHandler, type HandlerOptions, type WebhookCaller } from 'exact-change/http';
+import { createWebhooks } from 'exact-change/webhooks';
 import { describe, expect, it } from 'vitest';
 import type { WebhookRegistry } from '../../../adapters/webhooks/types.js';
 import { webhookOperations } from '../../../src/wire/webhooks.js';
@@ -47,6 +49,25 @@ describe('an endpoint', () => {
     expect(rotated.json['secret']).not.toBe(secret);
     expect((await remove(idOf(made))).json).toEqual({ removed: true });
     expect(await list()).toEqual([]);
+  });
+
+  it('is told by the registry that the package has', async () => {
+    const webhooks = createWebhooks({ journal: memoryJournal({ outbox: true }) });
+    const { register, list, rotate, remove } = telling({ webhooks, callerOf });
+    const url = 'https://shop.acme.org/told';
+    const made = await register({ ...hook, url }, 'bound');
+    expect(made.json).toMatchObject({ url, events: hook.events, wallets: [WALLET, USDC], secret: expect.stringMatching(SECRET) });
+    const { secret: _, ...shown } = made.json;
+    expect([await list('bound'), await list('first')]).toEqual([[shown], []]);
+    expect((await rotate(idOf(made), 'bound')).json).toEqual({ ...shown, secret: expect.stringMatching(SECRET) });
+    expect(refusalOf(await register({ ...hook, url: 'https://169.254.169.254/' }, 'first'))).toEqual([
+      400,
+      'invalid_option',
+      { option: 'url' },
+    ]);
+    expect(refusalOf(await remove(idOf(made), 'first'))).toEqual(notFound);
+    expect((await remove(idOf(made), 'bound')).status).toBe(200);
+    await webhooks.close();
   });
 
   it('that there is not cannot be removed or given a secret', async () => {
