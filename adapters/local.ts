@@ -15,7 +15,7 @@ export interface LocalTransport extends Transport {
   resume(): Promise<void>;
   /**
    * Ends what is done in the background, and the connection; what is open stays in the journal, which stays open too. Without it nothing keeps
-   * the process alive, but for a swap on its way: until it has landed, or its blockhash is over.
+   * the process alive either, and what is open is left for the next one.
    */
   close(): Promise<void>;
 }

@@ -14,6 +14,7 @@ import { buyerOf, startService, untilState, type AutoPayService } from '../helpe
 import { landed, tokenAmount, until } from '../helpers/chain.js';
 
 const CHILD = fileURLToPath(new URL('../helpers/auto-pay.child.ts', import.meta.url));
+const EXITING = fileURLToPath(new URL('../helpers/auto-pay-exit.child.ts', import.meta.url));
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 /** A journal that a service may be started over more than once. */
@@ -334,6 +335,24 @@ describe('a transport with a journal', () => {
       const [attempt] = await attemptsOf(journal, wallet);
       return attempt?.state === 'settled' ? attempt : undefined;
     });
+  });
+
+  it('keeps no process alive by what it follows', async () => {
+    const wallet = await sandbox.createWallet({ USDC: '1' });
+    const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+    const service = await serve(memoryJournal());
+    const signedPayment = await buyer.sign((await buyer.post(service)).body.payment?.transaction);
+    const request = JSON.stringify({ paymentRequired: buyer.paymentRequired, wallet: wallet.address, signedPayment });
+    const child = spawn(process.execPath, ['--import', 'tsx', EXITING, sandbox.rpcUrl, sandbox.jupiterUrl, request], {
+      cwd: ROOT,
+      stdio: ['ignore', 'pipe', 'inherit'],
+      // A process that does not end by itself is ended, and that is seen in its exit code.
+      timeout: 25_000,
+    });
+    let said = '';
+    child.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()));
+    const [code] = (await once(child, 'close')) as [number | null];
+    expect({ said, code }).toEqual({ said: 'ready_to_present', code: 0 });
   });
 
   it('needs to be told where the payment is asked for, and a key that can be kept', async () => {
