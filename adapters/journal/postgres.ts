@@ -27,8 +27,9 @@ export type PostgresJournalOptions = PostgresPlace & {
   /** The most that a call waits for the database, in milliseconds. Default 10000. */
   readonly timeoutMs?: number;
   /**
-   * Whether events are kept for webhooks, written in one transaction with what they tell of. Needs the package `pg-boss` 10.4, which wants Node 20 and keeps
-   * them in a schema of its own, named after this one with `_jobs`. Every process that writes to the journal should have it: what one writes without is not told. Default false.
+   * Whether events are kept for webhooks, written in one transaction with what they tell of. Needs the package `pg-boss` 10.4, which wants
+   * Node 20 and gets a schema of its own, named after this one with `_jobs`. Every process that writes to the journal should have it: what
+   * one writes without is not told. Who delivers keeps one connection, over which the others tell it of events. Default false.
    */
   readonly outbox?: boolean;
 };
