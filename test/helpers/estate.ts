@@ -6,7 +6,7 @@ import {
   getAddressEncoder,
   getBase58Decoder,
 } from '@solana/kit';
-import type { ChainAccount, MintSymbol, Sandbox } from 'exact-change/sandbox';
+import type { ChainAccount, MintSymbol, Sandbox, SandboxWallet } from 'exact-change/sandbox';
 import type { Signer } from 'exact-change';
 import { landed, rpc, tokenAccount } from './chain.js';
 import { recordingSigner } from './payer.js';
@@ -43,8 +43,12 @@ export async function accountsOf(owner: Address, mints: Sandbox['mints']): Promi
 
 /** Makes a wallet with SOL, USDC, USDT and BONK, no account for PYUSD, and something of every kind that obeys it. */
 export async function estateOn(sandbox: Sandbox): Promise<Estate> {
+  return estateOf(sandbox, await sandbox.createWallet({ SOL: '0.5', USDC: '20', USDT: '1', BONK: '100000' }));
+}
+
+/** The same of a wallet that is there, and has a USDC account. */
+export async function estateOf(sandbox: Sandbox, made: SandboxWallet): Promise<Estate> {
   const { chain, mints } = sandbox;
-  const made = await sandbox.createWallet({ SOL: '0.5', USDC: '20', USDT: '1', BONK: '100000' });
   const wallet = address(made.address);
   const at = await accountsOf(wallet, mints);
   const usdc = chain.account(at.USDC)!;

@@ -32,7 +32,11 @@ const named = ({ accounts }: FilledInstruction): Address[] => accounts.map((acco
 const u64At = (data: Uint8Array, offset: number): bigint => new DataView(data.buffer, data.byteOffset).getBigUint64(offset, true);
 
 /** All that a wallet signed is a swap that its client composed, or the payment that was agreed to. */
-export async function expectOwnMessages(sandbox: Sandbox, payer: Payer, agreed: Agreed): Promise<void> {
+export async function expectOwnMessages(
+  sandbox: Sandbox,
+  payer: Pick<Payer, 'address' | 'signed' | 'messages'>,
+  agreed: Agreed,
+): Promise<void> {
   const wallet = address(payer.address);
   const own = await ownAccounts(sandbox, wallet);
   const theirs = await ownAccounts(sandbox, agreed.payTo);

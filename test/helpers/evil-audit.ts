@@ -1,0 +1,345 @@
+import { address, type Address } from '@solana/kit';
+import {
+  createClient,
+  HTTPInterceptor,
+  isExactChangeError,
+  local,
+  type Client,
+  type ClientEvent,
+  type ClientOptions,
+  type ExactChangeError,
+  type Receipt,
+  type SigningIntent,
+} from 'exact-change';
+import { createHandler } from 'exact-change/http';
+import { serve } from 'exact-change/node';
+import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change/sandbox';
+import { expect } from 'vitest';
+import { ATTACKER, MINTS, PROGRAMS } from '../corpus/addresses.js';
+import { FORMS } from '../corpus/forms.js';
+import { errorChain, findNeedles, keyNeedles } from './capture.js';
+import { landed, signaturesOf, type ChainTransaction } from './chain.js';
+import { accountsOf, estateOf, lossesOf, lyingNow, watchedOf, type Estate, type Lying } from './estate.js';
+import { startFront, type Endpoint, type EvilLie, type Front, type How, type Session } from './evil-front.js';
+import { CANARY } from './evil-lies.js';
+import { decided } from './flow.js';
+import { readMessage } from './foreign-transaction.js';
+import { expectOwnMessages } from './own-messages.js';
+import { recordingSigner, secretBytes } from './payer.js';
+
+/** Base units of USDC: what the API asks for. */
+export const PRICE = 10_000n;
+/** Base units of USDT: what `client.swap()` is called with. */
+export const SWAPPED = 50_000n;
+
+/** A sandbox, and before its true service the front of an evil one; the attacker has accounts for every token. */
+export interface Stage {
+  readonly sandbox: Sandbox;
+  /** The true one. */
+  readonly service: string;
+  readonly front: Front;
+  close(): Promise<void>;
+}
+
+export async function startStage(): Promise<Stage> {
+  const sandbox = await createSandbox({ slotMs: 0, confirmationMs: 0 });
+  const { rpcUrl, jupiterUrl } = sandbox;
+  const service = await serve(createHandler(local({ rpcUrl, jupiterUrl })), { port: 0 });
+  const front = await startFront(sandbox, service.url);
+  sandbox.chain.fundSol(ATTACKER, 1_000_000_000n);
+  for (const symbol of ['USDT', 'BONK', 'SOL', 'PYUSD'] as const) {
+    await sandbox.chain.fundToken(ATTACKER, sandbox.mints[symbol], 1_000_000_000n);
+  }
+  await sandbox.chain.fundToken(ATTACKER, sandbox.mints.USDC, 1n);
+  return {
+    ...{ sandbox, service: service.url, front },
+    close: async () => {
+      await front.close();
+      await service.close({ graceMs: 0 });
+      await sandbox.close();
+    },
+  };
+}
+
+/** A wallet with much to lose and too little USDC, whose client believes that it has a service. */
+export interface Prey {
+  readonly estate: Estate;
+  readonly secretKey: string;
+  readonly client: Client;
+  readonly session: Session;
+  readonly signed: readonly SigningIntent[];
+  readonly messages: readonly Uint8Array[];
+  readonly events: readonly ClientEvent[];
+  readonly before: Lying;
+  /** What the attacker had, and the accounts by which he has it. */
+  readonly loot: Lying;
+  readonly earlier: readonly string[];
+  /** What it buys: an address that nobody else does. */
+  readonly wares: string;
+  /** Calls that the global fetch may pay for. */
+  readonly interceptor?: HTTPInterceptor;
+  close(): Promise<void>;
+}
+
+export interface Bait extends How {
+  readonly lie: EvilLie;
+  readonly options?: ClientOptions;
+  readonly installed?: boolean;
+}
+
+const FUNDS = { SOL: '0.5', USDC: '0.001', USDT: '20', BONK: '100000' } as const;
+
+export async function preyOf(sandbox: Sandbox, front: Front, { lie, options, installed = false, ...how }: Bait): Promise<Prey> {
+  const made = await sandbox.createWallet(FUNDS);
+  const estate = await estateOf(sandbox, made);
+  const { signer, signed, messages } = recordingSigner(made.address, made.secretKey);
+  const session = front.session(made.address, lie, how);
+  const { rpcUrl, wsUrl, jupiterUrl } = sandbox;
+  const all: ClientOptions = { signer, rpcUrl, wsUrl, jupiterUrl, apiUrl: session.url, autoSwap: true, ...options };
+  const earlier = await signaturesOf(rpcUrl, made.address);
+  const before = lyingNow(sandbox, watchedOf(estate));
+  const loot = lyingNow(sandbox, await lairOf(sandbox));
+  const interceptor = installed ? new HTTPInterceptor(all) : undefined;
+  const client = interceptor?.client ?? createClient(all);
+  const events: ClientEvent[] = [];
+  client.on('*', (event) => void events.push(event));
+  return {
+    ...{ estate, secretKey: made.secretKey, client, session, signed, messages, events, before, loot, earlier },
+    wares: `${sandbox.apiUrl}/usdc?for=${made.address}`,
+    ...(interceptor === undefined ? {} : { interceptor }),
+    close: async () => {
+      interceptor?.restore();
+      await client.close();
+    },
+  };
+}
+
+const lairOf = async ({ mints }: Sandbox): Promise<Address[]> => [ATTACKER, ...Object.values(await accountsOf(ATTACKER, mints))];
+
+/** What came of a call. */
+export type Outcome = { readonly value: unknown } | { readonly error: unknown };
+
+export const outcomeOf = (call: Promise<unknown>): Promise<Outcome> =>
+  call.then(
+    (value) => ({ value }),
+    (error: unknown) => ({ error }),
+  );
+
+/** What the call was for: what may leave the wallet for it. */
+export type Aim = 'payment' | 'swap' | 'question';
+
+/** A call of a client, and how its service goes about it. */
+export interface Way {
+  readonly name: string;
+  readonly aim: Aim;
+  readonly bait?: Omit<Bait, 'lie'>;
+  /** What it asks of the service at most. */
+  readonly asks: readonly Endpoint[];
+  call(prey: Prey): Promise<unknown>;
+}
+
+const swapOf = { inputMint: 'USDT', outputMint: 'USDC', amount: SWAPPED } as const;
+
+export const PLANNED: Way = {
+  ...{ name: 'a payment out of USDT, planned by it', aim: 'payment', asks: ['autoPay', 'quote', 'build'] },
+  bait: { options: { swapFrom: ['USDT'] } },
+  call: ({ client, wares }) => client.fetch(wares),
+};
+export const STEPWISE: Way = {
+  ...{ name: 'a payment out of SOL, step by step', aim: 'payment', asks: ['quote', 'build'] },
+  bait: { planless: true, options: { swapFrom: ['SOL'] } },
+  call: ({ client, wares }) => client.fetch(wares),
+};
+export const SWAP: Way = { name: 'a swap by name', aim: 'swap', asks: ['quote', 'build'], call: ({ client }) => client.swap(swapOf) };
+export const QUOTE: Way = { name: 'a quote', aim: 'question', asks: ['quote'], call: ({ client }) => client.quote(swapOf) };
+export const BALANCE: Way = {
+  ...{ name: 'balances', aim: 'question', asks: ['balance'] },
+  call: ({ client }) => client.balance(['USDC', 'SOL']),
+};
+
+/** Has a fresh wallet make the call over the lie, and looks at all that came of it. */
+export async function trial(
+  { sandbox, front }: Stage,
+  way: Way,
+  lie: EvilLie,
+  bait: Omit<Bait, 'lie'> = {},
+): Promise<{ readonly end: 'done' | 'refused'; readonly session: Session }> {
+  const prey = await preyOf(sandbox, front, { ...way.bait, ...bait, lie, options: { ...way.bait?.options, ...bait.options } });
+  try {
+    const error = await expectHonest(sandbox, prey, way.aim, await outcomeOf(way.call(prey)));
+    return { end: error === undefined ? 'done' : 'refused', session: prey.session };
+  } finally {
+    await prey.close();
+  }
+}
+
+/** Lamports: policy.maxFeeLamports, and a signature. */
+const FEES = 255_000n;
+/** In 1e-12 dollars. An answered output may be twice what is asked for: policy.minSwap, five cents. */
+const MOST_BOUGHT = 100_000_000_000n;
+/** In 1e-12 dollars: a tenth of a cent, by which small swaps may be off their price. */
+const SLACK = 1_000_000_000n;
+
+/**
+ * Holds what was signed, what is on the chain, and what the caller was told against what he agreed to; by kit and the chain alone. Returns the
+ * error, if the call came to one.
+ */
+export async function expectHonest(sandbox: Sandbox, prey: Prey, aim: Aim, outcome: Outcome): Promise<ExactChangeError | undefined> {
+  const { estate, session, signed } = prey;
+  expect(session.faults).toEqual([]);
+  // What was signed, whether or not it was sent.
+  const agreed = { symbol: 'USDC', amount: PRICE, payTo: sandbox.merchant } as const;
+  await expectOwnMessages(sandbox, { ...prey, address: estate.wallet }, agreed);
+  const payments = signed.filter(({ kind }) => kind === 'payment').length;
+  expect(payments).toBeLessThanOrEqual(aim === 'payment' ? 1 : 0);
+  const deals = prey.messages.flatMap((bytes, index) => (signed[index]?.kind === 'swap' ? [dealIn(sandbox, bytes, aim)] : []));
+  expect(deals.length).toBeLessThanOrEqual(aim === 'question' ? 0 : 2);
+
+  const receipt = 'value' in outcome && outcome.value instanceof Response ? await decided(outcome.value) : undefined;
+  const found = await expectChain(sandbox, prey, aim, deals, payments);
+  expectSilent(prey, found.map(({ signatures }) => signatures).flat());
+  expectNoWords(prey, outcome);
+  expect([Reflect.get({}, 'polluted'), Object.keys(Object.prototype)]).toEqual([undefined, []]);
+  if ('error' in outcome) return expectTrueError(sandbox, prey, found, outcome.error);
+  if (receipt !== undefined) expectTrueReceipt(sandbox, prey, found, receipt);
+  if (aim === 'swap') expectTrueSwap(prey, found, outcome.value);
+  return undefined;
+}
+
+interface SwapDeal {
+  readonly from: MintSymbol;
+  readonly maxIn: bigint;
+  readonly minOut: bigint;
+}
+
+/** The worst that a signed swap may do, by its own numbers; a fair price for no more than was needed. */
+function dealIn(sandbox: Sandbox, bytes: Uint8Array, aim: Aim): SwapDeal {
+  const swap = readMessage(sandbox, bytes).instructions.find(({ programAddress }) => programAddress === PROGRAMS.jupiter);
+  const data = Buffer.from(swap?.data ?? []);
+  const form = [FORMS.route_v2, FORMS.exact_out_route_v2].find(({ discriminator }) => data.subarray(0, 8).equals(discriminator));
+  if (swap === undefined || form === undefined) throw new Error('This swap is of no form that the venue knows.');
+  const [exact, quoted, slippage] = [data.readBigUInt64LE(8), data.readBigUInt64LE(16), BigInt(data.readUInt16LE(24))];
+  const exactIn = form.mode === 'ExactIn';
+  const maxIn = exactIn ? exact : (quoted * (10_000n + slippage) + 9_999n) / 10_000n;
+  const minOut = exactIn ? (quoted * (10_000n - slippage)) / 10_000n : exact;
+  const mintOf = (place: 'sourceMint' | 'destinationMint') => {
+    const at = swap.accounts[form.places.indexOf(place)]?.address;
+    return Object.values(sandbox.mints).find((mint) => mint.address === at);
+  };
+  const [from, to] = [mintOf('sourceMint'), mintOf('destinationMint')];
+  if (from === undefined || to?.symbol !== 'USDC') throw new Error('This swap is for other tokens.');
+  const [paid, got] = [maxIn * from.picoUsd, minOut * to.picoUsd];
+  // A hundredth of loss, half of one of slippage, and what rounding takes.
+  expect(paid * 100n).toBeLessThanOrEqual((got + SLACK) * 102n);
+  expect(slippage).toBeLessThanOrEqual(50n);
+  if (aim === 'swap') expect(maxIn).toBe(SWAPPED);
+  else expect(got).toBeLessThanOrEqual(MOST_BOUGHT);
+  return { from: from.symbol, maxIn, minOut };
+}
+
+/** All that the wallet took part in since, and that nobody has more or less than was agreed. */
+async function expectChain(
+  sandbox: Sandbox,
+  { estate, before, loot, earlier, wares, signed }: Prey,
+  aim: Aim,
+  deals: readonly SwapDeal[],
+  payments: number,
+): Promise<ChainTransaction[]> {
+  const all = await signaturesOf(sandbox.rpcUrl, estate.wallet);
+  const found = await Promise.all(all.filter((one) => !earlier.includes(one)).map((one) => landed(sandbox.rpcUrl, one)));
+  expect(found.length).toBeLessThanOrEqual(signed.length);
+  const { USDC } = await accountsOf(address(sandbox.merchant), sandbox.mints);
+  const takings = found.flatMap(({ tokens }) => tokens.filter(({ account }) => account === USDC).map(({ change }) => change));
+  expect(takings).toEqual(takings.length === 0 ? [] : [PRICE]);
+  expect(takings.length).toBeLessThanOrEqual(payments);
+  const servings = sandbox.controls.api.served.filter(({ url, status }) => wares.endsWith(url) && status === 200);
+  expect(servings.length).toBe(takings.length);
+  expect(lyingNow(sandbox, await lairOf(sandbox))).toEqual(loot);
+
+  const from = deals[0]?.from ?? 'BONK';
+  const sum = (amounts: readonly bigint[]) => amounts.reduce((total, one) => total + one, 0n);
+  const swaps = found.filter((one) => one.error === null && !isTaking(one, USDC)).length;
+  const done = deals.slice(deals.length - swaps);
+  const deal = {
+    ...({ from, to: 'USDC' } as const),
+    maxIn: sum(done.map(({ maxIn }) => maxIn)),
+    minOut: sum(done.map(({ minOut }) => minOut)) - sum(takings),
+    maxFees: FEES * BigInt(deals.length),
+  };
+  expect(lossesOf(estate, deal, before, lyingNow(sandbox, watchedOf(estate)))).toEqual([]);
+  if (aim === 'question') expect(lyingNow(sandbox, watchedOf(estate))).toEqual(before);
+  return found;
+}
+
+const isTaking = ({ tokens }: ChainTransaction, till: string): boolean => tokens.some(({ account }) => account === till);
+
+/** Nothing that is the wallet's has gone to the service. */
+function expectSilent({ session, secretKey, messages }: Prey, signatures: readonly string[]): void {
+  const said = session.seen.map(({ path, headers, body }) => `${path}\n${JSON.stringify(headers)}\n${body.toString('latin1')}`).join('\n');
+  const needles = [
+    ...keyNeedles(secretBytes(secretKey)),
+    ...signatures.map((text) => ({ name: 'a signature', text })),
+    ...messages.map((bytes) => ({ name: 'a signed message', text: Buffer.from(bytes).toString('base64').slice(8, -8) })),
+    ...['signedSwap', 'signedPayment', 'payment-signature', 'x-payment', '"cookie"', '"authorization"'].map((text) => ({
+      name: text,
+      text,
+    })),
+  ];
+  expect(findNeedles(said, needles)).toEqual([]);
+}
+
+/** Nobody repeats the words of the service as his own. */
+function expectNoWords({ events }: Prey, outcome: Outcome): void {
+  expect(JSON.stringify(events)).not.toContain('IGNORE');
+  if (!('error' in outcome)) return;
+  for (const one of errorChain(outcome.error)) {
+    const { message = '', stack = '' } = one instanceof Error ? one : {};
+    expect(`${message}\n${stack}`).not.toContain('IGNORE');
+  }
+  if (!isExactChangeError(outcome.error)) return;
+  const { untrusted: _, ...ours } = outcome.error.toJSON();
+  expect(JSON.stringify(ours)).not.toContain(CANARY.slice(0, 6));
+}
+
+/** An error of ours that says of the money what the chain says. */
+async function expectTrueError(
+  sandbox: Sandbox,
+  { client, signed }: Prey,
+  found: readonly ChainTransaction[],
+  error: unknown,
+): Promise<ExactChangeError> {
+  if (!isExactChangeError(error)) throw error;
+  const { USDC } = await accountsOf(address(sandbox.merchant), sandbox.mints);
+  const done = found.filter((one) => one.error === null);
+  const [paid, swapped] = [done.filter((one) => isTaking(one, USDC)), done.filter((one) => !isTaking(one, USDC))];
+  const truth = paid.length > 0 ? 'spent' : swapped.length > 0 ? 'swapped' : 'untouched';
+  if (error.funds === 'uncertain') expect(signed.length).toBeGreaterThan(0);
+  else expect({ funds: error.funds, code: error.code }).toEqual({ funds: truth, code: error.code });
+  const landedOnes = found.flatMap(({ signatures }) => signatures);
+  expect(error.moved.filter(({ signature }) => !landedOnes.includes(signature))).toEqual([]);
+  if (!signed.some(({ kind }) => kind === 'payment')) expect((await client.spent()).map(({ used }) => Number(used))).toEqual([0]);
+  return error;
+}
+
+function expectTrueReceipt(sandbox: Sandbox, { estate }: Prey, found: readonly ChainTransaction[], receipt: Receipt): void {
+  expect(receipt).toMatchObject({
+    state: 'settled',
+    payment: { mint: MINTS.usdc, amount: PRICE.toString(), payTo: sandbox.merchant, payer: estate.wallet },
+  });
+  const payment = found.find(({ signatures }) => signatures.includes(receipt.payment.signature ?? ''));
+  expect(payment?.error).toBeNull();
+  expect(payment?.signatures).toContain(receipt.payment.payerSignature);
+  expect(payment?.tokens.find(({ owner }) => owner === sandbox.merchant)?.change).toBe(PRICE);
+  if (receipt.swap !== undefined) expectTrueSwap({ estate }, found, receipt.swap);
+}
+
+/** The swap that is told of is on the chain, with what it took and brought. */
+function expectTrueSwap({ estate: { at } }: Pick<Prey, 'estate'>, found: readonly ChainTransaction[], told: unknown): void {
+  const { signature, inAmount, outAmount } = told as NonNullable<Receipt['swap']>; // What `client.swap()` and receipts have in common.
+  const swap = found.find(({ signatures }) => signatures.includes(signature));
+  const change = (account: string) => swap?.tokens.find((one) => one.account === account)?.change ?? 0n;
+  expect(swap?.error).toBeNull();
+  expect(change(at.USDC)).toBe(BigInt(outAmount));
+  // SOL comes out of the wallet itself, fees among it.
+  if (change(at.USDT) !== 0n) expect(-change(at.USDT)).toBe(BigInt(inAmount));
+}

@@ -1,0 +1,216 @@
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { address } from '@solana/kit';
+import type { Sandbox } from 'exact-change/sandbox';
+import { recording, type Seen } from './fetch-record.js';
+import type { Victim } from './lying-service.js';
+import { ownAccounts } from './own-messages.js';
+
+export type Json = Readonly<Record<string, unknown>>;
+export type Endpoint = 'quote' | 'build' | 'balance' | 'parse' | 'autoPay';
+
+const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
+  '/api/quote': 'quote',
+  '/api/swap/build': 'build',
+  '/api/balance': 'balance',
+  '/api/x402/parse-payment': 'parse',
+  '/api/x402/auto-pay': 'autoPay',
+};
+
+/** An answer before it is sent. */
+export interface Draft {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly bytes: Buffer;
+}
+
+/** A call that is lied to. */
+export interface Told {
+  readonly endpoint: Endpoint;
+  /** Its body, or its query. */
+  readonly request: Json;
+  readonly victim: Victim;
+  /** Asks the honest service something else. */
+  honest(path: string, body?: Json): Promise<Json>;
+  /** A place of the front's own that nobody has any business at. */
+  readonly elsewhere: string;
+}
+
+type Says<T = Json> = (truth: T, told: Told) => unknown;
+
+/** What an evil service does with the answers of an honest one: wherever a quote, a built swap, an offer or a balance is in them, it is lied about alike. */
+export interface EvilLie {
+  readonly asks?: (request: Json, told: Told) => Json;
+  readonly quote?: Says;
+  readonly swap?: Says;
+  readonly offer?: Says;
+  readonly step?: Says;
+  readonly balance?: Says;
+  /** Only time ends it: the truth is not even asked for. */
+  readonly slow?: boolean;
+  /** Below JSON: writes the answer as it likes. */
+  readonly answers?: (response: ServerResponse, honest: Draft, told: Told) => void;
+}
+
+/** What one victim sees of the front. */
+export interface Session {
+  readonly url: string;
+  readonly seen: readonly Seen[];
+  /** What was asked, in its order. */
+  readonly calls: readonly Endpoint[];
+  /** Where it was lied. */
+  readonly told: readonly Endpoint[];
+  /** Errors of the front's own, which must not pass for lies. */
+  readonly faults: readonly unknown[];
+}
+
+/** How a service goes about its lie. */
+export interface How {
+  /** Where it lies; default: everywhere. */
+  readonly at?: readonly Endpoint[] | undefined;
+  /** It knows of no plans, as older ones do: each part of a swap is asked for by itself. */
+  readonly planless?: boolean | undefined;
+}
+
+export interface Front {
+  readonly port: number;
+  session(wallet: string, lie: EvilLie, how?: How): Session;
+  /** Requests for what is no one's: where a redirect led, say. */
+  readonly strays: readonly Seen[];
+  close(): Promise<void>;
+}
+
+export const isJson = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+interface Running {
+  readonly wallet: string;
+  readonly lie: EvilLie;
+  readonly how: How;
+  readonly seen: Seen[];
+  readonly calls: Endpoint[];
+  readonly told: Endpoint[];
+  readonly faults: unknown[];
+}
+
+/** Listens before an honest service and changes what passes, for each session as its lie has it. */
+export async function startFront(sandbox: Sandbox, service: string): Promise<Front> {
+  const sessions = new Map<string, Running>();
+  const strays: Seen[] = [];
+  const all: Seen[] = [];
+  const server = createServer(
+    recording(all, (request, response, body) => {
+      const [seen] = all.splice(0);
+      const [, id = '', path = ''] = /^\/([^/]*)(\/[^?]*)/.exec(request.url ?? '') ?? [];
+      const running = sessions.get(id);
+      const endpoint = ENDPOINTS[path];
+      if (seen === undefined || running === undefined || endpoint === undefined) {
+        if (seen !== undefined) strays.push(seen);
+        response.writeHead(404).end();
+        return;
+      }
+      running.seen.push(seen);
+      running.calls.push(endpoint);
+      exchange(running, endpoint, seen, body, response).catch((error: unknown) => {
+        running.faults.push(error);
+        response.destroy();
+      });
+    }),
+  );
+
+  async function ask(path: string, method: string, body?: string): Promise<Draft> {
+    const answer = await fetch(`${service}${path}`, {
+      method,
+      ...(body === undefined ? {} : { body, headers: { 'content-type': 'application/json' } }),
+    });
+    return { status: answer.status, headers: Object.fromEntries(answer.headers), bytes: Buffer.from(await answer.arrayBuffer()) };
+  }
+
+  async function exchange(running: Running, endpoint: Endpoint, seen: Seen, body: Buffer, response: ServerResponse): Promise<void> {
+    const { lie, wallet, how } = running;
+    if (how.planless === true && endpoint === 'autoPay') return write(response, NOT_FOUND);
+    const lies = how.at?.includes(endpoint) ?? true;
+    // Before anything is waited for: whoever asked may soon be gone.
+    if (lies && lie.answers !== undefined) running.told.push(endpoint);
+    const { port } = server.address() as AddressInfo; // A bound TCP server's address is never a pipe's name or null.
+    const told: Told = {
+      endpoint,
+      request: requestIn(seen, body),
+      victim: { sandbox, wallet: address(wallet), own: await ownAccounts(sandbox, wallet) },
+      honest: async (path, json) => {
+        const { bytes } = await ask(path, json === undefined ? 'GET' : 'POST', json === undefined ? undefined : JSON.stringify(json));
+        return parsed(bytes);
+      },
+      elsewhere: `http://127.0.0.1:${port}/elsewhere`,
+    };
+    if (lies && lie.slow === true) return lie.answers?.(response, NOT_FOUND, told);
+    const [path = '', query] = seen.path.replace(/^\/[^/]*/, '').split('?');
+    const asked = lies && lie.asks !== undefined && seen.method === 'POST' ? lie.asks(told.request, told) : undefined;
+    if (asked !== undefined) running.told.push(endpoint);
+    const text = asked === undefined ? body.toString('utf8') : JSON.stringify(asked);
+    const honest = await ask(query === undefined ? path : `${path}?${query}`, seen.method, seen.method === 'GET' ? undefined : text);
+    if (!lies) return write(response, honest);
+    if (lie.answers !== undefined) return lie.answers(response, honest, told);
+    if (honest.status !== 200) return write(response, honest);
+    const before = running.told.length;
+    const said = await lieIn(lie, told, parsed(honest.bytes), () => void running.told.push(endpoint));
+    write(response, running.told.length === before ? honest : { ...honest, bytes: Buffer.from(JSON.stringify(said)) });
+  }
+
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo; // As above.
+  return {
+    port,
+    strays,
+    session(wallet, lie, how = {}) {
+      const id = `e${sessions.size}`;
+      const running: Running = { wallet, lie, how, seen: [], calls: [], told: [], faults: [] };
+      sessions.set(id, running);
+      return { url: `http://127.0.0.1:${port}/${id}`, ...running };
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+const NOT_FOUND: Draft = { status: 404, headers: { 'content-type': 'text/plain' }, bytes: Buffer.from('There is no such page.') };
+
+/** Sends a draft as it is. */
+export function write(response: ServerResponse, { status, headers, bytes }: Draft): void {
+  const { 'content-length': _length, 'transfer-encoding': _chunked, connection: _connection, ...rest } = headers;
+  response.writeHead(status, rest);
+  response.end(bytes);
+}
+
+const parsed = (bytes: Buffer): Json => JSON.parse(bytes.toString('utf8')) as Json; // The honest service's own answer.
+
+function requestIn({ method, path }: Seen, body: Buffer): Json {
+  if (method !== 'GET') return parsed(body);
+  return Object.fromEntries(new URL(path, 'http://front.test').searchParams);
+}
+
+async function lieIn(lie: EvilLie, told: Told, truth: unknown, note: () => void): Promise<unknown> {
+  const say = async (says: Says | undefined, value: unknown): Promise<unknown> => {
+    if (says === undefined || !isJson(value)) return value;
+    note();
+    return says(value, told);
+  };
+  const swap = async (value: unknown): Promise<unknown> => {
+    if (!isJson(value)) return value;
+    return say(lie.swap, { ...value, quote: await say(lie.quote, value['quote']) });
+  };
+  if (told.endpoint === 'quote') return say(lie.quote, truth);
+  if (told.endpoint === 'build') return swap(truth);
+  if (told.endpoint === 'balance') {
+    return Array.isArray(truth) ? Promise.all(truth.map((one) => say(lie.balance, one))) : say(lie.balance, truth);
+  }
+  if (!isJson(truth)) return truth;
+  if (told.endpoint === 'parse') {
+    const { offers } = truth;
+    return { ...truth, offers: Array.isArray(offers) ? await Promise.all(offers.map((one) => say(lie.offer, one))) : offers };
+  }
+  const built = 'swap' in truth ? { swap: await swap(truth['swap']) } : {};
+  return say(lie.step, { ...truth, offer: await say(lie.offer, truth['offer']), ...built });
+}

@@ -1,0 +1,240 @@
+import { isExactChangeError, remote, type AutoPayRequest } from 'exact-change';
+import type { MintSymbol } from 'exact-change/sandbox';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ATTACKER, MINTS, own, WALLET } from '../corpus/addresses.js';
+import { keyBytes } from '../corpus/accounts.js';
+import type { DirectionName } from '../corpus/bases.js';
+import { FORMS } from '../corpus/forms.js';
+import { hostile, type HostileCase } from '../corpus/index.js';
+import {
+  BALANCE,
+  outcomeOf,
+  PLANNED,
+  preyOf,
+  QUOTE,
+  startStage,
+  STEPWISE,
+  SWAP,
+  trial,
+  type Bait,
+  type Stage,
+  type Way,
+} from '../helpers/evil-audit.js';
+import type { EvilLie, Json } from '../helpers/evil-front.js';
+import { jsonLies, wireLies, type End, type Memory, type NamedLie, type WireLie } from '../helpers/evil-lies.js';
+import type { Victim } from '../helpers/lying-service.js';
+
+let stage: Stage;
+let terms: string;
+const memory: Memory = {};
+
+beforeAll(async () => {
+  stage = await startStage();
+  terms = (await fetch(`${stage.sandbox.apiUrl}/usdc`)).headers.get('payment-required') ?? '';
+  await remember();
+});
+afterAll(() => stage.close());
+
+const paymentRequired = () => ({ headers: { 'payment-required': terms } });
+
+/** What the service has said to the attacker, for whom it was true. */
+async function remember(): Promise<void> {
+  const ask = async (path: string, body?: Json) => {
+    const init = body === undefined ? {} : { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+    const answer = await fetch(`${stage.service}${path}`, init);
+    expect(answer.status).toBe(200);
+    return (await answer.json()) as Json; // The honest service's.
+  };
+  const quote = await ask('/api/quote?inputMint=USDT&outputMint=USDC&amount=50000&swapMode=ExactOut&slippageBps=50');
+  const build = await ask('/api/swap/build', { wallet: ATTACKER, quote });
+  const balance = await ask(`/api/balance?wallet=${ATTACKER}&mint=USDC`);
+  const autoPay = await ask('/api/x402/auto-pay', { wallet: ATTACKER, autoSwap: true, paymentRequired: paymentRequired() });
+  expect(autoPay).toMatchObject({ state: 'swap_required' });
+  Object.assign(memory, { quote, build, balance, autoPay });
+}
+
+/** What comes of a lie that is told. */
+async function end(way: Way, lie: EvilLie, bait: Omit<Bait, 'lie'> = {}): Promise<End> {
+  const { end: came, session } = await trial(stage, way, lie, bait);
+  expect(session.told.length).toBeGreaterThan(0);
+  // A plan is asked for first, and lied about like all else.
+  if (way === PLANNED) expect(session.told[0]).toBe('autoPay');
+  return came;
+}
+
+/** A quote is said in the answer of each, a transaction in that of a built swap and of a plan. */
+const concerns = ({ quote, swap, asks, offer, step, balance }: EvilLie, { asks: places }: Way): boolean =>
+  (quote !== undefined && places.some((one) => one !== 'balance')) ||
+  ((swap !== undefined || asks !== undefined) && places.includes('build')) ||
+  ((offer !== undefined || step !== undefined) && places.includes('autoPay')) ||
+  (balance !== undefined && places.includes('balance'));
+
+const LIES = jsonLies(memory);
+const WIRE_LIES = wireLies(() => terms);
+const rows = <L extends NamedLie | WireLie>(lies: readonly L[]) => lies.map((lie) => [lie.name, lie] as const);
+const toldTo = (way: Way) => rows(LIES.filter((lie) => concerns(lie, way)));
+
+it('says at least forty lies, each by its own name', () => {
+  const names = [...LIES, ...WIRE_LIES].map(({ name }) => name);
+  expect(new Set(names).size).toBe(names.length);
+  expect(names.length).toBeGreaterThanOrEqual(40);
+});
+
+describe.concurrent('the truth by the same way', () => {
+  it.each([PLANNED, STEPWISE, SWAP, QUOTE, BALANCE])('is $name', async (way) => {
+    const { end: came, session } = await trial(stage, way, {});
+    expect([came, session.calls.length > 0, session.told]).toEqual(['done', true, []]);
+  });
+});
+
+describe.concurrent('for a payment that it plans', () => {
+  it.each(toldTo(PLANNED))('%s', async (_name, lie) => {
+    expect(await end(PLANNED, lie)).toBe(lie.end);
+  });
+});
+
+// What it builds is lied about in swaps by name, that are asked for in the same way.
+describe.concurrent('for a payment that is asked for step by step', () => {
+  it.each(toldTo(STEPWISE).filter(([name]) => !name.startsWith('swap attack')))('%s', async (_name, lie) => {
+    expect(await end(STEPWISE, lie)).toBe(lie.end);
+  });
+});
+
+describe.concurrent('for a swap by name', () => {
+  it.each(toldTo(SWAP))('%s', async (_name, lie) => {
+    expect(await end(SWAP, lie)).toBe(lie.swapEnd ?? lie.end);
+  });
+});
+
+// What is asked for in words is a hint in words: it is shown, and nothing comes of it.
+describe.concurrent.each([QUOTE, BALANCE])('for $name', (way) => {
+  it.each(toldTo(way))('%s', async (_name, lie) => {
+    await end(way, lie);
+  });
+});
+
+describe.concurrent('on the wire', () => {
+  const quick = rows(WIRE_LIES.filter(({ slow }) => slow !== true));
+
+  it.each(quick)('%s, for every answer to a payment', async (_name, lie) => {
+    expect(await end(PLANNED, lie)).toBe(lie.harmless === true ? 'done' : 'refused');
+  });
+
+  // A plan is a hint: what it says in its place keeps nobody from paying.
+  it.each(quick)('%s, for its plan of a payment alone', async (_name, lie) => {
+    expect(await end(PLANNED, lie, { at: ['autoPay'] })).toBe('done');
+  });
+});
+
+/** The hostile transaction, made against this wallet in place of the corpus's own. */
+function against({ transaction }: HostileCase, { wallet, own: accounts }: Victim): unknown {
+  if (!(transaction instanceof Uint8Array)) return transaction;
+  const pairs = [
+    [WALLET, wallet],
+    [own(MINTS.usdc), accounts.USDC],
+    [own(MINTS.usdt), accounts.USDT],
+    [own(MINTS.wsol), accounts.SOL],
+    [own(MINTS.pyusd), accounts.PYUSD],
+    [own(MINTS.bonk), accounts.BONK],
+  ] as const;
+  return pairs
+    .reduce((bytes, [from, to]) => {
+      for (let at = bytes.indexOf(keyBytes(from)); at >= 0; at = bytes.indexOf(keyBytes(from))) bytes.set(keyBytes(to), at);
+      return bytes;
+    }, Buffer.from(transaction))
+    .toString('base64');
+}
+
+const SIDES: Readonly<Partial<Record<DirectionName, readonly [MintSymbol, MintSymbol]>>> = {
+  ...{ 'usdc-usdt': ['USDC', 'USDT'], 'sol-usdc': ['SOL', 'USDC'], 'usdc-sol': ['USDC', 'SOL'], 'usdc-pyusd': ['USDC', 'PYUSD'] },
+  ...{ 'wsol-usdc': ['SOL', 'USDC'], 'usdc-wsol': ['USDC', 'SOL'] },
+};
+/** One attack for each rule of each family. */
+const ATTACKS = [
+  ...new Map(hostile.filter(({ accounts }) => accounts === undefined).map((one) => [`${one.family}/${one.rule}`, one])).values(),
+];
+
+describe('each swap attack of the corpus, made against this wallet', () => {
+  it.each([...new Set(ATTACKS.map(({ family }) => family))])('%s gets no signature', async (family) => {
+    let attack: HostileCase | undefined;
+    const lie: EvilLie = { swap: (swap, { victim }) => (attack === undefined ? swap : { ...swap, transaction: against(attack, victim) }) };
+    const { sandbox, front } = stage;
+    const prey = await preyOf(sandbox, front, { lie });
+    await sandbox.chain.fundToken(prey.estate.wallet, sandbox.mints.USDC, 200_000_000n);
+    sandbox.chain.fundSol(prey.estate.wallet, 2_000_000_000n);
+    const before = sandbox.chain.account(prey.estate.wallet);
+    try {
+      for (const one of ATTACKS.filter((each) => each.family === family)) {
+        attack = one;
+        const [inputMint, outputMint] = SIDES[one.direction] ?? ['USDC', 'USDT'];
+        const exactIn = FORMS[one.form].mode === 'ExactIn';
+        const amount = exactIn ? one.expected.maxIn : one.expected.minOut;
+        const swapMode = exactIn ? 'ExactIn' : 'ExactOut';
+        const outcome = await outcomeOf(prey.client.swap({ inputMint, outputMint, amount, swapMode }));
+        const error = 'error' in outcome ? outcome.error : undefined;
+        expect({ id: one.id, typed: isExactChangeError(error) }).toEqual({ id: one.id, typed: true });
+        expect({ id: one.id, error, signed: prey.signed }).toMatchObject({ id: one.id, error: { funds: 'untouched' }, signed: [] });
+      }
+      expect(prey.session.faults).toEqual([]);
+      expect(prey.session.told).toContain('build');
+      expect(sandbox.chain.account(prey.estate.wallet)).toEqual(before);
+    } finally {
+      await prey.close();
+    }
+  });
+});
+
+/** Long enough for what is answered at once on a busy machine. */
+const SOON_MS = 2_000;
+
+describe.concurrent('a service that only time ends', () => {
+  const slow = rows(WIRE_LIES.filter((lie) => lie.slow === true));
+  const options = { ...PLANNED.bait?.options, timeouts: { service: SOON_MS } };
+
+  it.each(slow)('%s, for every answer to a payment', async (_name, lie) => {
+    expect(await end(PLANNED, lie, { options })).toBe('refused');
+  });
+
+  it.each(slow)('%s, for its plan of a payment alone', async (_name, lie) => {
+    expect(await end(PLANNED, lie, { at: ['autoPay'], options })).toBe('done');
+  });
+});
+
+describe('an interceptor that pays for what the global fetch meets', () => {
+  const chosen = [...LIES, ...WIRE_LIES].filter(({ name }) =>
+    /^(?:other payTo|quote in x1000$|swap attack: takes 1|asks for the signed tx: |claims "confirmed" falsely$|asks to be paid|302|sets cookies$)/.test(
+      name,
+    ),
+  );
+  const way: Way = { ...PLANNED, call: ({ wares }) => fetch(wares) };
+
+  it.each(chosen.map((lie) => [lie.name, lie] as const))('%s', async (_name, lie) => {
+    const expected = 'end' in lie ? lie.end : lie.harmless === true ? 'done' : 'refused';
+    expect(await end(way, lie, { installed: true })).toBe(expected);
+  });
+});
+
+describe('who asks for the steps of a payment by himself', () => {
+  const steps = (request: Partial<AutoPayRequest> = {}): Way => ({
+    ...{ name: 'a step of a payment', aim: 'question', asks: ['autoPay'] },
+    call: ({ estate, session }) =>
+      remote(session.url).autoPay({
+        ...{ paymentRequired: paymentRequired(), wallet: estate.wallet, autoSwap: true },
+        ...request,
+      }),
+  });
+
+  it.each(rows(LIES.filter(({ asks, offer, step }) => asks ?? offer ?? step)))('%s', async (_name, lie) => {
+    await end(steps(), lie);
+  });
+
+  it('is told of no money by a service that he has handed nothing to', async () => {
+    const claims = WIRE_LIES.filter(({ name }) => name.startsWith('claims'));
+    const ends = await Promise.all(claims.map((lie) => end(steps(), lie)));
+    expect([...new Set(ends)]).toEqual(['refused']);
+  });
+});
+
+it('is followed nowhere', () => {
+  expect(stage.front.strays).toEqual([]);
+});
