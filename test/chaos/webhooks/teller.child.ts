@@ -1,0 +1,74 @@
+import type { Journal } from 'exact-change';
+import { fileJournal } from 'exact-change/journal/file';
+import { postgresJournal } from 'exact-change/journal/postgres';
+import { deliverOver } from '../../../adapters/webhooks/deliver.js';
+import { webhooksOver } from '../../../adapters/webhooks/hub.js';
+import { parseWebhooksOptions } from '../../../adapters/webhooks/options.js';
+import { resolveByDns } from '../../../adapters/webhooks/resolve.js';
+import { systemRuntime, type Runtime } from '../../../src/runtime.js';
+import type { TellerTask } from './tellers.js';
+import { ATTEMPTS, OWNER, writesOf } from './story.js';
+
+/** A process that writes attempts, goes on where the one before was killed, and delivers what they tell; or does one of the two. */
+const task = JSON.parse(process.argv[2] ?? '') as TellerTask;
+const { epoch, speed } = task.clock;
+
+/** Days of waiting for endpoints that fail pass in a minute. */
+const runtime: Runtime = {
+  ...systemRuntime,
+  now: () => Math.round(epoch + (systemRuntime.now() - epoch) * speed),
+  sleep: (ms, signal) => systemRuntime.sleep(ms / speed, signal),
+  idle: (ms, signal) => systemRuntime.idle(ms / speed, signal),
+};
+
+const journal =
+  'path' in task.place
+    ? fileJournal(task.place.path, { outbox: true })
+    : postgresJournal({ connectionString: task.place.connectionString, outbox: true });
+
+async function write(to: Journal): Promise<void> {
+  const come = new Map<string, number>();
+  for await (const { id, toldAt } of to.attempts(OWNER)) come.set(id, toldAt ?? 0);
+  let next = 0;
+  const some = async () => {
+    while (next < ATTEMPTS) {
+      const [reserved, ...puts] = writesOf(next++);
+      if (reserved === undefined) continue;
+      const from = come.get(reserved.id);
+      if (from === undefined) await to.reserve(reserved, []);
+      for (const put of puts.slice(from ?? 0)) await to.put(put);
+    }
+  };
+  await Promise.all(Array.from({ length: 40 }, some));
+}
+
+const parsed = parseWebhooksOptions({ journal, allowPrivateTargets: true, timeoutMs: 10_000, concurrency: 32, perEndpoint: 16 });
+/** Shorter than any delivery may take: what a killed process held is soon given again, and some of it while it is still being delivered. */
+const LEASE_MS = 15_000;
+const settings = {
+  ...parsed,
+  outbox: {
+    ...parsed.outbox,
+    take: (options: Parameters<typeof parsed.outbox.take>[0]) => parsed.outbox.take({ ...options, leaseMs: LEASE_MS * speed }),
+  },
+};
+const deliver = deliverOver({ rules: settings.rules, resolve: resolveByDns, timeoutMs: 10_000 });
+const webhooks = webhooksOver(settings, { runtime, deliver });
+
+if (task.endpoints.length > 0) {
+  const made = await Promise.all(task.endpoints.map((endpoint) => webhooks.register(endpoint)));
+  process.stdout.write(`${JSON.stringify(made.map(({ secret }) => secret))}\n`);
+}
+if (task.delivers) webhooks.start();
+if (task.writes) await write(journal);
+process.stdin.resume();
+process.stdin.once('end', () => {
+  webhooks
+    .close()
+    .then(() => journal.close())
+    .then(() => process.exit(0))
+    .catch((error: unknown) => {
+      process.stderr.write(String(error));
+      process.exit(1);
+    });
+});

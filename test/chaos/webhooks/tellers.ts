@@ -1,0 +1,48 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import type { WebhookRequest } from 'exact-change/webhooks';
+
+/** What a process is told; only what JSON can carry. */
+export interface TellerTask {
+  readonly place: { readonly path: string } | { readonly connectionString: string };
+  /** Its time goes so many times as fast, from then on; milliseconds since the epoch. */
+  readonly clock: { readonly epoch: number; readonly speed: number };
+  readonly writes: boolean;
+  readonly delivers: boolean;
+  /** To be registered first; it says their secrets. */
+  readonly endpoints: readonly WebhookRequest[];
+}
+
+export interface Teller {
+  /** Of the endpoints that it registered. */
+  readonly secrets: Promise<string[]>;
+  /** As `kill -9` does. */
+  kill(): Promise<void>;
+  /** Lets it end by itself; resolves with what it complained of. */
+  end(): Promise<string>;
+}
+
+export function startTeller(task: TellerTask): Teller {
+  const program = fileURLToPath(new URL('./teller.child.ts', import.meta.url));
+  const child: ChildProcess = spawn(process.execPath, ['--import', 'tsx', program, JSON.stringify(task)], { stdio: 'pipe' });
+  const ended = once(child, 'close');
+  const complaints = child.stderr === null ? Promise.resolve('') : text(child.stderr);
+  const secrets = new Promise<string[]>((resolve) => {
+    if (child.stdout !== null) createInterface(child.stdout).once('line', (line) => resolve(JSON.parse(line) as string[])); // What it writes.
+  });
+  return {
+    secrets,
+    async kill() {
+      child.kill('SIGKILL');
+      await ended;
+    },
+    async end() {
+      child.stdin?.end();
+      await ended;
+      return complaints;
+    },
+  };
+}

@@ -1,0 +1,129 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Journal } from 'exact-change';
+import { fileJournal } from 'exact-change/journal/file';
+import { postgresJournal } from 'exact-change/journal/postgres';
+import { webhookEvents } from '../../../src/journal/outbox.js';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startPostgres, type Postgres } from '../../helpers/postgres.js';
+import { startReceiver, type Receiver } from './receivers.js';
+import { ATTEMPTS, toldOf } from './story.js';
+import { startTeller, type TellerTask } from './tellers.js';
+
+const YEAR_MS = 31_536_000_000;
+
+let postgres: Postgres;
+let folder: string;
+beforeAll(async () => {
+  [postgres, folder] = await Promise.all([startPostgres(), mkdtemp(join(tmpdir(), 'exact-change-webhooks-'))]);
+});
+afterAll(() => Promise.all([postgres.stop(), rm(folder, { recursive: true, force: true })]));
+
+/** What of all that is to be told an endpoint wants. */
+const wanted = (events: readonly string[]) =>
+  Array.from({ length: ATTEMPTS }, (_, index) => toldOf(index))
+    .flat()
+    .filter((said) => events.some((one) => said.startsWith(one)))
+    .sort();
+
+interface Setting {
+  readonly place: TellerTask['place'];
+  readonly speed: number;
+  /** How often a receiver may fail at one message: each time the schedule waits for longer. */
+  readonly inARow: number;
+  /** The processes that run at once. */
+  readonly roles: readonly Pick<TellerTask, 'writes' | 'delivers'>[];
+  readonly open: () => Journal & { close(): Promise<void> };
+}
+
+const WISHES = [webhookEvents, ['payment.failed', 'swap.confirmed']] as const;
+
+/** Two receivers, and how to wait until they have accepted so many messages in all. */
+async function startReceivers({ inARow }: Setting, now: () => number) {
+  let tell = (_: string[]): void => undefined;
+  const secrets = new Promise<string[]>((resolve) => (tell = resolve));
+  const receivers: Receiver[] = [];
+  let reached = (): void => undefined;
+  let mark = Infinity;
+  const look = () => {
+    if (receivers.reduce((sum, { accepted }) => sum + accepted.size, 0) >= mark) reached();
+  };
+  for (const index of WISHES.keys()) {
+    const secret = secrets.then((all) => all[index] ?? '');
+    receivers.push(await startReceiver({ name: `receiver-${index}`, secret, inARow, now, onAccepted: look }));
+  }
+  const until = (accepted: number) =>
+    new Promise<void>((resolve) => {
+      [mark, reached] = [accepted, resolve];
+      look();
+    });
+  return { receivers, tell, until };
+}
+
+/** Runs until every receiver has accepted all that it wants; kills every process after a third of that, and after two thirds. */
+async function tellAll(setting: Setting): Promise<{ receivers: Receiver[]; left: number; complaints: string }> {
+  const { place, speed, roles, open } = setting;
+  const clock = { epoch: Date.now(), speed };
+  const now = () => clock.epoch + (Date.now() - clock.epoch) * speed;
+  const { receivers, tell, until } = await startReceivers(setting, now);
+  const start = (role: Setting['roles'][number], endpoints: TellerTask['endpoints'] = []) =>
+    startTeller({ place, clock, ...role, endpoints });
+
+  const registrar = start(
+    { writes: false, delivers: false },
+    receivers.map(({ url }, index) => ({ url, events: WISHES[index] ?? [] })),
+  );
+  tell(await registrar.secrets);
+  let complaints = await registrar.end();
+
+  const total = WISHES.reduce((sum, events) => sum + wanted(events).length, 0);
+  for (const share of [1 / 3, 2 / 3]) {
+    const doomed = roles.map((role) => start(role));
+    await until(total * share);
+    await Promise.all(doomed.map((teller) => teller.kill()));
+  }
+  const last = roles.map((role) => start(role));
+  await until(total);
+  complaints += (await Promise.all(last.map((teller) => teller.end()))).join('');
+  await Promise.all(receivers.map((receiver) => receiver.close()));
+
+  const journal = open();
+  const left = await journal.outbox?.take({ limit: 100, leaseMs: 1, now: now() + YEAR_MS });
+  await journal.close();
+  return { receivers, left: left?.length ?? -1, complaints };
+}
+
+describe('ten thousand events, to endpoints that fail at three in ten, through two crashes', () => {
+  const settings: readonly (readonly [string, () => Promise<Setting>])[] = [
+    [
+      'a file, written and told of by one process',
+      async () => {
+        const path = join(folder, 'payments.jsonl');
+        const open = () => fileJournal(path, { outbox: true });
+        return { place: { path }, speed: 60, inARow: 2, roles: [{ writes: true, delivers: true }], open };
+      },
+    ],
+    [
+      'Postgres, written by one process and told of by two',
+      async () => {
+        const connectionString = await postgres.createDatabase();
+        const open = () => postgresJournal({ connectionString, outbox: true });
+        const deliverer = { writes: false, delivers: true };
+        return { place: { connectionString }, speed: 1, inARow: 1, roles: [{ writes: true, delivers: false }, deliverer, deliverer], open };
+      },
+    ],
+  ];
+
+  it.each(settings)('are told at least once each, and none is forged: %s', { timeout: 300_000 }, async (_, setting) => {
+    const { receivers, left, complaints } = await tellAll(await setting());
+    const [all, some] = receivers;
+    const says = (receiver: Receiver | undefined) => [...(receiver?.accepted.values() ?? [])].map((one) => one.says).sort();
+    expect(says(all)).toEqual(wanted(webhookEvents));
+    expect(says(all).length).toBeGreaterThanOrEqual(10_000);
+    expect(says(some)).toEqual(wanted(['payment.failed', 'swap.confirmed']));
+    expect(receivers.map(({ forged }) => forged)).toEqual([[], []]);
+    expect(all?.failures).toBeGreaterThan(2_500);
+    expect([left, complaints]).toEqual([0, '']);
+  });
+});
