@@ -90,7 +90,7 @@ export function createSharedCalls<T>({ freshMs, maxKept, now }: SharedCallsOptio
 }
 
 function limited(retryAfterMs: number): TransportError {
-  return new TransportError('rate_limited', `Whom this service asks limits how often it does. Wait ${retryAfterMs} ms.`, {
+  return new TransportError('rate_limited', `An upstream of this service limits how often it is asked. Wait ${retryAfterMs} ms.`, {
     details: { retryAfterMs },
   });
 }
