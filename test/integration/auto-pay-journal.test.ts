@@ -4,11 +4,12 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { memoryJournal, SOLANA_MAINNET, type Attempt, type Journal } from 'exact-change';
+import { memoryJournal, remote, SOLANA_MAINNET, type Attempt, type Journal } from 'exact-change';
 import { fileJournal } from 'exact-change/journal/file';
 import { postgresJournal } from 'exact-change/journal/postgres';
 import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { failureOf } from '../helpers/payer.js';
 import { startPostgres, type Postgres } from '../helpers/postgres.js';
 import { buyerOf, startService, untilState, type AutoPayService } from '../helpers/auto-pay.js';
 import { landed, tokenAmount, until } from '../helpers/chain.js';
@@ -314,6 +315,43 @@ describe('what is handed over', () => {
     sandbox.controls.node.warp();
     expect(await buyer?.post(service, { signedPayment })).toMatchObject({ status: 400, body: { code: 'invalid_option' } });
     for (const one of [wallet, other, poor]) expect(await attemptsOf(journal, one)).toEqual([]);
+  });
+});
+
+describe('the outside', () => {
+  it('is told of the swap and of the payment by the journal, under the id of the answers', async () => {
+    const journal = memoryJournal({ outbox: true });
+    const service = await serve(journal);
+    const wallet = await sandbox.createWallet({ SOL: '0.5' });
+    const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+    const signedSwap = await buyer.sign((await buyer.post(service)).body.swap?.transaction);
+    const ready = await untilState('ready_to_sign', () => buyer.post(service, { signedSwap }));
+    const signedPayment = await buyer.sign(ready.body.payment?.transaction);
+    await buyer.present(await buyer.post(service, { signedPayment }));
+    const settled = await untilState('settled', () => buyer.post(service, { signedPayment }));
+    const jobs = await journal.outbox?.take({ limit: 10, leaseMs: 60_000, now: Date.now() });
+    const told = jobs?.map(({ event: { type, data } }) => [type, data.id]);
+    expect(told).toEqual([
+      ['swap.confirmed', settled.body.id],
+      ['payment.settled', settled.body.id],
+    ]);
+  });
+
+  it('may speak to it as to a transport: the key goes along, and what comes back is held to its shape', async () => {
+    const service = await serve(memoryJournal());
+    const wallet = await sandbox.createWallet({ USDC: '1' });
+    const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+    const transport = remote(service.url);
+    const asked = { paymentRequired: buyer.paymentRequired, wallet: wallet.address, idempotencyKey: 'order-9' };
+    const planned = await transport.autoPay(asked);
+    const signedPayment = await buyer.sign(planned.payment?.transaction);
+    const ready = await transport.autoPay({ ...asked, signedPayment });
+    expect(ready).toMatchObject({ state: 'ready_to_present', id: expect.stringMatching(/^[0-9a-f]{24}$/) as string });
+    expect(await transport.autoPay(asked)).toEqual({ ...ready, state: 'submitted' });
+    expect(await service.transport.autoPay(asked)).toEqual({ ...ready, state: 'submitted' });
+    for (const one of [transport, service.transport]) {
+      await failureOf(one.autoPay({ ...asked, idempotencyKey: 'ä' }), 'invalid_option');
+    }
   });
 });
 

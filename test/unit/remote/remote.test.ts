@@ -293,8 +293,8 @@ describe('time and place', () => {
     expect(error.details.reason).toBe(`it is longer than ${text.length - 1} bytes`);
   });
 
-  it('has the operations of the local transport, but for the one that only saves a step', () => {
+  it('has the operations of the local transport, but for one that only saves a step, and what a journal of its own wants', () => {
     const both = [remote('https://pay.example.com'), local({ network: SOLANA_MAINNET })].map((one) => Object.keys(one).sort());
-    expect(both[1]?.filter((name) => !both[0]?.includes(name))).toEqual(['swapInstruction']);
+    expect(both[1]?.filter((name) => !both[0]?.includes(name))).toEqual(['close', 'resume', 'swapInstruction']);
   });
 });
