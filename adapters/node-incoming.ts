@@ -21,6 +21,9 @@ const FORBIDDEN_METHODS: readonly string[] = ['CONNECT', 'TRACE', 'TRACK'];
 // What a path of a service may know: without a Request its handler cannot be asked (RFC 9110, 15.5.6).
 const ALLOW = 'GET, HEAD, POST, DELETE';
 
+/** Bytes of a body that nobody wants: enough for who sends too much by mistake to read the answer. */
+const MAX_DISCARDED = 1_048_576;
+
 const addresses = new WeakMap<Request, string>();
 
 /**
@@ -44,6 +47,8 @@ export function requestOf(message: IncomingMessage, outgoing: ServerResponse, in
   outgoing.once('close', () => {
     if (!outgoing.writableFinished) controller.abort();
   });
+  // Before Node would: what it has begun to throw away is counted by nobody.
+  outgoing.once('prefinish', () => discardRest(message));
   const init: RequestInit & { duplex: 'half' } = {
     method,
     headers: headersOf(message, incoming),
@@ -91,10 +96,7 @@ function headersOf({ rawHeaders }: IncomingMessage, { body }: Incoming): Headers
   return headers;
 }
 
-/**
- * Takes a chunk from the connection when it is asked for one, and keeps none. What nobody wants is let through to nowhere, so that the caller gets to read the
- * answer; how long that may take, the server's requestTimeout says.
- */
+/** Takes a chunk from the connection when it is asked for one, and keeps none. */
 function bodyOf(message: IncomingMessage, outgoing: ServerResponse): ReadableStream<Uint8Array> {
   let discard: (() => void) | undefined;
   const start = (controller: ReadableStreamDefaultController<Uint8Array>) => {
@@ -104,11 +106,11 @@ function bodyOf(message: IncomingMessage, outgoing: ServerResponse): ReadableStr
     };
     const end = () => controller.close();
     discard = () => {
-      message.off('data', take).off('end', end).resume();
+      message.off('data', take).off('end', end);
+      discardRest(message);
     };
     message.on('data', take).once('end', end);
     message.once('error', (error) => controller.error(error));
-    // A message that was never read is let through by Node itself.
     outgoing.once('finish', discard);
   };
   return new ReadableStream<Uint8Array>(
@@ -121,4 +123,23 @@ function bodyOf(message: IncomingMessage, outgoing: ServerResponse): ReadableStr
     },
     { highWaterMark: 0 },
   );
+}
+
+const discarded = new WeakSet<IncomingMessage>();
+
+/**
+ * Lets the rest of a body through to nowhere, so that the caller gets to read the answer; one that is long is cut off with its connection, which Node would read
+ * to the end. How long it may take, the server's requestTimeout says.
+ */
+function discardRest(message: IncomingMessage): void {
+  if (discarded.has(message)) return;
+  discarded.add(message);
+  let left = MAX_DISCARDED;
+  message.on('data', (chunk: Uint8Array) => {
+    left -= chunk.length;
+    if (left < 0) message.destroy();
+  });
+  // The first tells Node at once that the body has a reader.
+  message.read(0);
+  message.resume();
 }

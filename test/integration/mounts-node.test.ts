@@ -85,6 +85,21 @@ describe('a caller that is slow on purpose', () => {
   });
 });
 
+describe('a crowd of callers that are slow in every way', () => {
+  it('is cut off to the last, and keeps nobody else waiting', async () => {
+    const service = await serving({ headersTimeoutMs: 200, requestTimeoutMs: 400 });
+    const deep = '['.repeat(60_000);
+    const long = 'POST /api/x402/parse-payment HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: ';
+    const ways = [HALF, '', UNFINISHED_POST, `${long}10000000\r\n\r\n${'x'.repeat(100_000)}`, `${long}70000\r\n\r\n${deep}`];
+    const crowd = await Promise.all(Array.from({ length: 250 }, (_, index) => socketTo(service, ways[index % ways.length])));
+    const cutOff = Promise.all(crowd.map((socket) => readToEnd(socket)));
+    const answers = await Promise.all(Array.from({ length: 20 }, async () => (await fetch(`${service.url}/api/health`)).json()));
+    expect(answers).toEqual(Array.from({ length: 20 }, () => ({ status: 'ok' })));
+    const heard = await cutOff;
+    expect(heard.map((text) => /^HTTP\/1\.1 (?:408|413) /.test(text))).toEqual(heard.map(() => true));
+  });
+});
+
 describe('what is too much', () => {
   it('of connections is closed unread', async () => {
     const service = await serving({ maxConnections: 2 });
@@ -122,11 +137,23 @@ describe('what is too much', () => {
     expect(sender.writableLength).toBeGreaterThan(0);
   });
 
+  it.each([
+    ['where it is refused', 'POST /api/x402/parse-payment HTTP/1.1\r\nContent-Type: application/json'],
+    ['where it is never looked at', 'POST /nowhere HTTP/1.1'],
+    ['that comes with a GET', 'GET /api/health HTTP/1.1'],
+  ])('of a body is cut off with its connection %s', async (_, head) => {
+    const length = 50_000_000;
+    const sender = await socketTo(await serving(), `${head}\r\nHost: localhost\r\nContent-Length: ${length}\r\n\r\n`);
+    const brokenOff = new Promise((resolve) => sender.once('close', resolve));
+    sender.resume().write(new Uint8Array(length));
+    expect(await brokenOff).toBe(true);
+  });
+
   it('of a body leaves the connection fit for the next request', async () => {
     const service = await serving();
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const headers = { 'content-type': 'application/json', 'transfer-encoding': 'chunked' };
-    const large = { agent, method: 'POST', headers, body: 'x'.repeat(3_000_000) };
+    const large = { agent, method: 'POST', headers, body: 'x'.repeat(900_000) };
     expect((await rawRequest(`${service.url}/api/x402/parse-payment`, large)).status).toBe(413);
     expect((await rawRequest(`${service.url}/api/health`, { agent })).status).toBe(200);
     agent.destroy();
