@@ -20,7 +20,7 @@ import { readOffers } from '../src/x402/offers.js';
 import { createPaymentId, encodePayment, offersPaymentId } from '../src/x402/payload.js';
 import type { PaymentRequired } from '../src/x402/types.js';
 import { createDesks, type Desk, type Desks } from './auto-pay-desks.js';
-import type { Landed } from './auto-pay-landing.js';
+import { landedAlready, type Landed } from './auto-pay-landing.js';
 import { readPayment, type ReadPayment } from './auto-pay-payment.js';
 import {
   bearerOf,
@@ -146,24 +146,34 @@ async function swapStep(step: Step, bytes: Uint8Array): Promise<PaymentResult> {
   const { desk, request } = step;
   const { signature } = readSigned(request.wallet, bytes);
   const attempt = (await findSwap(desk.core, signature)) ?? (await reserveSwap(step, bytes));
-  if (isPaid(attempt)) return standing(step, attempt);
-  const landed = await waitFor(step, attempt);
-  if (landed === undefined) return submittedSwap(step, attempt);
-  if (landed.error !== undefined) throw landed.error;
+  if (attempt !== undefined && isPaid(attempt)) return standing(step, attempt);
+  if (attempt !== undefined) {
+    const landed = await waitFor(step, attempt);
+    if (landed === undefined) return submittedSwap(step, attempt);
+    if (landed.error !== undefined) throw landed.error;
+  }
   try {
-    return { id: attempt.id, ...(await planOn(step)) };
+    return { ...(attempt === undefined ? {} : { id: attempt.id }), ...(await planOn(step)) };
   } catch (error) {
     // Whatever keeps the payment from being made, the swap for it was.
     throw isExactChangeError(error) ? amendError(error, { moved: [{ kind: 'swap', signature }] }) : error;
   }
 }
 
-async function reserveSwap(step: Step, bytes: Uint8Array): Promise<SwapAttempt> {
+/**
+ * Puts a swap on record. Undefined where it has landed already: it needs nobody to send it, and its bytes are anybody's, who must not fill the
+ * wallet's budget with them.
+ */
+async function reserveSwap(step: Step, bytes: Uint8Array): Promise<SwapAttempt | undefined> {
   const { deps, desk, request, terms, purchase, signal } = step;
   const { core } = desk;
   const { runtime } = core.config;
   const signed = readSigned(request.wallet, bytes);
   const swap = await readSwap(core.rpc, request.wallet, signed, signal);
+  const { valid, slot: minContextSlot } = await core.rpc.isBlockhashValid(signed.decoded.blockhash, { signal });
+  const already = await landedAlready(core, signed.signature, valid, signal);
+  if (already?.error !== undefined) throw already.error;
+  if (already !== undefined) return undefined;
   const planning = planner(deps, request, true);
   await planning.ready();
   const otherMint = new ProtocolError(
@@ -177,7 +187,7 @@ async function reserveSwap(step: Step, bytes: Uint8Array): Promise<SwapAttempt> 
   const choice = await choose(planning, terms, { host: purchase.host, signal, quote: false, refuse: refuseOther });
   checkHeader(planning, choice);
   // No blockhash of before outlives one of now.
-  const { lastValidBlockHeight } = await core.rpc.latestBlockhash({ signal });
+  const { lastValidBlockHeight } = await core.rpc.latestBlockhash({ minContextSlot, signal });
   const attempt: SwapAttempt = {
     ...reservedFor(step, choice, swapPrint(signed.signature)),
     swap: {
@@ -371,7 +381,10 @@ function receiptFor(
   };
 }
 
-/** What became of a payment that is on record. */
+/**
+ * What became of a payment that is on record. Its header is for who has shown that they have its bytes: whoever presents it first is served for it,
+ * and wallets, keys and landed swaps are no secrets.
+ */
 function standing(step: Step, attempt: PaidAttempt): PaymentResult {
   const { id, state, receipt, payment } = attempt;
   const { header, payerSignature, lastValidBlockHeight } = payment;
@@ -379,7 +392,7 @@ function standing(step: Step, attempt: PaidAttempt): PaymentResult {
   if (state === 'unsettled') return { state: 'failed', ...about };
   const { signature } = receipt.payment;
   if (state === 'settled') return { state: 'settled', ...about, ...(signature === undefined ? {} : { signature }) };
-  return { state: 'submitted', ...about, header };
+  return { state: 'submitted', ...about, ...(step.request.signedPayment === undefined ? {} : { header }) };
 }
 
 /** The offer that an attempt is for, among those of the 402 that came with it. */

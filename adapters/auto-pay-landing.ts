@@ -42,6 +42,20 @@ export async function landSwap(core: Core, swap: SignedSwap): Promise<Landed | u
   return undefined;
 }
 
+/** What the chain shows of a swap already; undefined where it may still land. */
+export async function landedAlready(
+  { rpc }: Core,
+  signature: string,
+  isValid: boolean,
+  signal: AbortSignal | undefined,
+): Promise<{ readonly error?: ExactChangeError } | undefined> {
+  const [status = null] = await rpc.statuses([signature], { history: true, signal });
+  if (status === null) return isValid ? undefined : { error: errorOf('swap_expired', signature) };
+  return status.error === null
+    ? {}
+    : { error: swapFailed({ signature, reason: status.error, feeLamports: SIGNATURE_LAMPORTS.toString() }) };
+}
+
 /** What was put on record of a swap. */
 export function landedBefore(signature: string, outcome: SwapOutcome): Landed {
   return outcome.state === 'confirmed' ? { outcome } : { outcome, error: errorOf(outcome.code, signature) };

@@ -1,6 +1,6 @@
 import { base58 } from '@scure/base';
 import type { SignedSwap } from '../src/journal/types.js';
-import { WSOL_MINT } from '../src/network.js';
+import { SYSTEM_PROGRAM, WSOL_MINT } from '../src/network.js';
 import { refuse } from '../src/policy/read.js';
 import { decodeTokenAccount } from '../src/solana/accounts.js';
 import { verifySignature } from '../src/solana/keys.js';
@@ -40,6 +40,10 @@ export interface ReadSwap {
 
 /** Reads a signed swap. Throws `unsafe_swap` where it is no transaction with one swap of Jupiter, `invalid_option` where that is not the wallet's. */
 export async function readSwap(rpc: Rpc, wallet: string, { decoded }: SignedBytes, signal: AbortSignal | undefined): Promise<ReadSwap> {
+  const [first] = decoded.instructions;
+  // A transaction counts by a nonce where its first instruction advances one: it could land for as long as somebody likes.
+  if (first === undefined || decoded.staticAccounts[first.programIndex] === SYSTEM_PROGRAM)
+    throw refuse('signedSwap', 'must not begin with an instruction of the System program.');
   const { instruction } = await extractSwap(rpc, assembleTransaction(decoded.message, new Map()), wallet, { signal });
   const call = decodeSwap(instruction);
   if (call?.user !== wallet) throw refuse('signedSwap', 'must be a swap of the wallet.');

@@ -84,7 +84,7 @@ export interface PaymentResult {
   readonly signature?: string;
   /** `ready_to_sign`: base64 of the payment; sign it and send it back as `signedPayment`. */
   readonly payment?: { readonly transaction: string; readonly lastValidBlockHeight: string };
-  /** `ready_to_present`: repeat the request with this header. `submitted`: the same bytes may be presented again, while nobody knows. */
+  /** `ready_to_present`: repeat the request with this header. `submitted`, to who sent `signedPayment`: the same bytes may be presented again. */
   readonly header?: { readonly name: string; readonly value: string };
   /** Of a payment on record: the wallet's own signature on it, base58. */
   readonly payerSignature?: string;
