@@ -34,6 +34,8 @@ const LOOK_MS = 1_000;
 /** How long a job may wait here for its endpoint, and how long its end may take to be written. */
 const WAIT_MS = 60_000;
 const WRITE_MS = 20_000;
+/** How often to see whether there is room again, besides when a delivery ends. */
+const FULL_MS = 100;
 const TAKEN_PER_PLACE = 4;
 /** For deliveries under way when it closes; then they are cut off, and made again by whoever delivers next. */
 const CLOSE_MS = 10_000;
@@ -71,8 +73,9 @@ export function createWorker(parts: WorkerParts): Worker {
       if (added && failures === 0) quietUntil = 0;
       added = false;
       const now = runtime.now();
-      if (lanes.hasRoom && (now >= quietUntil || (more && lanes.waiting === 0))) await ask(now);
-      else await nap(Math.max(1, Math.min(quietUntil - now, 2 * LOOK_MS)));
+      const hasRoom = lanes.hasRoom(now);
+      if (hasRoom && (now >= quietUntil || (more && lanes.waiting === 0))) await ask(now);
+      else await nap(hasRoom ? quietUntil - now : FULL_MS);
     }
   }
 
@@ -109,8 +112,10 @@ export function createWorker(parts: WorkerParts): Worker {
   async function accept(job: OutboxJob, until: number): Promise<void> {
     const { endpoint } = job;
     if (endpoint === undefined) return fanOut(job);
-    // It has waited long, and is not to wait before all others again.
-    if (!lanes.add({ job, endpoint, until })) await end(job, [again(job, endpoint, runtime.now() + WAIT_MS)]);
+    const now = runtime.now();
+    const laterMs = lanes.add({ job, endpoint, until }, now);
+    // Due later, it no longer stands before what is for others.
+    if (laterMs > 0) await end(job, [again(job, endpoint, now + Math.min(laterMs, WAIT_MS))]);
   }
 
   /** An event becomes a job for each endpoint that wants it, all in one step. */

@@ -272,6 +272,16 @@ describe('many events', () => {
     expect(new Set(deliveries.map((one) => `${pathOf(one)} ${idOf(one)}`)).size).toBe(40);
   });
 
+  it('are all delivered at once to an endpoint that is quick, however many they are', async () => {
+    const { register, webhooks, clock, fail, deliveries } = hub(() => ok, { concurrency: 4, perEndpoint: 1 });
+    await register('/a');
+    webhooks.start();
+    for (let event = 0; event < 500; event += 1) await fail();
+    await clock.pass(5 * SECOND_MS);
+    expect(new Set(deliveries.map(idOf)).size).toBe(500);
+    expect(deliveries).toHaveLength(500);
+  });
+
   it('are not held up by an endpoint that is slow, however much waits for it', async () => {
     const { register, webhooks, clock, fail, deliveries } = hub((path, delivery) => (path === '/slow' ? hanging(delivery) : ok), {
       concurrency: 8,
