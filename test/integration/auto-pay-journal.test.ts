@@ -9,6 +9,9 @@ import { fileJournal } from 'exact-change/journal/file';
 import { postgresJournal } from 'exact-change/journal/postgres';
 import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { createOperations } from '../../adapters/local-operations.js';
+import { parseLocalOptions } from '../../src/config.js';
+import { systemRuntime } from '../../src/runtime.js';
 import { failureOf } from '../helpers/payer.js';
 import { startPostgres, type Postgres } from '../helpers/postgres.js';
 import { buyerOf, startService, untilState, type AutoPayService } from '../helpers/auto-pay.js';
@@ -303,6 +306,33 @@ describe('what is handed over', () => {
     const answer = await buyer.post(other, { signedSwap });
     expect([answer.body.state, answer.body.id]).toEqual(['ready_to_sign', undefined]);
     expect(await attemptsOf(journal, wallet)).toEqual([]);
+  });
+
+  it('is given up where nobody signs the payment that its swap was for, and its budget is free again', async () => {
+    const journal = memoryJournal({ outbox: true });
+    let giveUp = (): void => undefined;
+    const patience = new Promise<void>((resolve) => (giveUp = resolve));
+    // Only what waits for minutes is the test's to end.
+    const idle = (ms: number, signal?: AbortSignal) => (ms > 60_000 ? patience : systemRuntime.idle(ms, signal));
+    const { rpcUrl, jupiterUrl } = sandbox;
+    const settings = parseLocalOptions({ rpcUrl, jupiterUrl, journal, policy: { maxPerDay: '0.01' } }, { ...systemRuntime, idle });
+    const transport = createOperations(settings, undefined);
+    opened.push(transport);
+    const wallet = await sandbox.createWallet({ SOL: '0.5' });
+    const { paymentRequired, sign } = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+    const asked = { paymentRequired, wallet: wallet.address, autoSwap: true };
+    const signedSwap = await sign((await transport.autoPay(asked)).swap?.transaction);
+    await until('the swap has landed', async () =>
+      (await transport.autoPay({ ...asked, signedSwap })).state === 'ready_to_sign' ? true : undefined,
+    );
+    const elsewhere = await buyerOf(wallet, `${sandbox.apiUrl}/memo`);
+    const other = { ...asked, paymentRequired: elsewhere.paymentRequired };
+    await failureOf(transport.autoPay(other), 'budget_exhausted');
+    giveUp();
+    await until('it is forgotten', async () => ((await attemptsOf(journal, wallet)).length === 0 ? true : undefined));
+    expect((await transport.autoPay(other)).state).toBe('ready_to_sign');
+    const jobs = await journal.outbox?.take({ limit: 10, leaseMs: 60_000, now: Date.now() });
+    expect(jobs?.map(({ event: { type } }) => type)).toEqual(['swap.confirmed', 'payment.failed']);
   });
 
   it('and is not what it should be leaves nothing on record', async () => {
