@@ -27,9 +27,9 @@ const DEEP = '['.repeat(60_000);
 const PAGES = 'GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'.repeat(50);
 
 const ATTACKS: readonly Attack[] = [
-  { name: 'headers a byte at a time', speak: drip('GET /api/health HTTP/1.1\r\nHost: 127.0.0.1\r\nx-slow: ') },
-  { name: 'a body a byte at a time', speak: drip(`${HEAD}Content-Length: 60000\r\n\r\n`) },
-  { name: 'answers that nobody reads', speak: (socket) => void socket.pause().write(PAGES) },
+  { name: 'headers a byte at a time', speak: (socket) => drip('GET /api/health HTTP/1.1\r\nHost: 127.0.0.1\r\nx-slow: ')(socket.resume()) },
+  { name: 'a body a byte at a time', speak: (socket) => drip(`${HEAD}Content-Length: 60000\r\n\r\n`)(socket.resume()) },
+  { name: 'answers that nobody reads', speak: (socket) => drip(PAGES)(socket.pause()) },
   {
     name: 'a body of 10 MB',
     speak: (socket) => void (socket.resume().write(`${HEAD}Content-Length: ${TEN_MEGABYTES}\r\n\r\n`), flood(socket)),
@@ -78,10 +78,10 @@ for (const [name, { opened, livedMs }, oldestMs] of attack.tolls()) {
   say(`${name.padEnd(28)}${cells.map((cell) => cell.padStart(12)).join('')}`);
 }
 
-/** Writes the head, then a byte each second. */
+/** Writes the head, then a byte each second, by which it learns that it was cut off even where it reads nothing. */
 function drip(head: string): (socket: Socket) => void {
   return (socket) => {
-    socket.resume().write(head);
+    socket.write(head);
     const timer = setInterval(() => socket.write('x'), BYTE_MS);
     socket.once('close', () => clearInterval(timer));
   };
