@@ -75,7 +75,7 @@ describe('the arguments of remote()', () => {
   });
 
   it.each(['https://pay.example.com', 'http://localhost:3000', 'http://127.0.0.1/pay', 'http://[::1]:8080/'])('take %s', (baseUrl) => {
-    expect(Object.keys(remote(baseUrl)).sort()).toEqual(['autoPay', 'balance', 'buildSwap', 'parsePayment', 'quote']);
+    expect(Object.keys(remote(baseUrl)).sort()).toEqual(['autoPay', 'balance', 'buildSwap', 'distant', 'parsePayment', 'quote']);
   });
 
   it('show no header of theirs', () => {
