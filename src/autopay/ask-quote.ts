@@ -85,8 +85,16 @@ async function askQuote(
 }
 
 function checkAnswer(core: Core, quote: SwapQuote, request: ResolvedRequest): void {
-  checkFields(quote);
   const { policy, network } = core.config;
+  checkFit(quote, request);
+  checkImpact(quote, policy.maxPriceImpactBps);
+  checkPar(quote, policy.maxSwapLossBps, network);
+  checkInput(quote, policy.maxInAmount);
+}
+
+/** Throws `quote_mismatch` unless a quote is one, and for what was asked: a transport may answer anything. What it costs is not judged. */
+export function checkFit(quote: SwapQuote, request: ResolvedRequest): void {
+  checkFields(quote);
   const { inputMint, outputMint, slippageBps } = request;
   const amount = BigInt(request.amount);
   // An exact output may be answered with an input whose least output covers it.
@@ -95,10 +103,7 @@ function checkAnswer(core: Core, quote: SwapQuote, request: ResolvedRequest): vo
     ? { swapMode: 'ExactIn' as const, amount: parseAmount(quote.inAmount) ?? 0n }
     : { swapMode: request.swapMode, amount };
   checkQuote(quote, { inputMint, outputMint, slippageBps, ...intent });
-  checkImpact(quote, policy.maxPriceImpactBps);
   if (request.swapMode === 'ExactOut') checkOutput(quote, amount);
-  checkPar(quote, policy.maxSwapLossBps, network);
-  checkInput(quote, policy.maxInAmount);
 }
 
 // An input that is sized, or rounded to coarse units, brings more than was asked for; a service might sell the whole wallet.

@@ -8,12 +8,14 @@ import { pinnedMints } from '../network.js';
 import type { Plan } from '../policy/plan.js';
 import { fits, type Receipt, type ReceiptFilter } from '../receipt.js';
 import type { Call } from '../request.js';
-import { checkFields, showable } from '../swap/check-quote.js';
+import { showable } from '../swap/check-quote.js';
 import type { SwapQuote, SwapRequest } from '../swap/types.js';
 import type { TokenBalance } from '../transport.js';
 import { isParsed, parsePaymentRequired } from '../x402/parse.js';
 import { readPaymentRequired } from '../x402/read.js';
 import type { PaymentRequired } from '../x402/types.js';
+import { checkFit } from './ask-quote.js';
+import { checkBalances } from './check-balances.js';
 import { choose } from './choose.js';
 import { createCore, type Composition, type Core } from './core.js';
 import { follow } from './follow.js';
@@ -84,14 +86,17 @@ export function createEngine(config: Config, events: Events, compose: Compositio
       return { ...swapped.record, feeLamports: swapped.feeLamports.toString() };
     },
     async quote(request, signal) {
-      const quote = await core.transport.quote(parseSwapRequest(request, config), { signal });
-      checkFields(quote);
+      const asked = parseSwapRequest(request, config);
+      const quote = await core.transport.quote(asked, { signal });
+      checkFit(quote, asked);
       return showable(quote);
     },
     balance: async (mint, signal) => {
       const mints =
         mint === undefined ? undefined : (typeof mint === 'string' ? [mint] : mint).map((one) => parseMint('mint', one, config.network));
-      return core.transport.balance({ wallet, ...(mints === undefined ? {} : { mint: mints }) }, { signal });
+      const balances = await core.transport.balance({ wallet, ...(mints === undefined ? {} : { mint: mints }) }, { signal });
+      checkBalances(balances, mints, config.network);
+      return balances;
     },
     async *receipts(filter) {
       const { since } = filter;

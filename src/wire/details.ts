@@ -1,10 +1,20 @@
 import * as v from 'valibot';
-import type { ErrorCode, ErrorDetails } from '../errors.js';
-import { count, digits, text } from './fields.js';
+import { cleanText, type ErrorCode, type ErrorDetails, type OfferRefusal } from '../errors.js';
+import { count, digits } from './fields.js';
 import { offerRefusal } from './payment.js';
+import { aboutProblem } from './problems.js';
+
+/** In the place of what a service says in sentences: those are hostile until shown otherwise, and under `untrusted` alone. */
+const ELSEWHERE = 'see untrusted';
 
 const none = v.object({});
-const reason = v.object({ reason: text });
+const words = v.pipe(
+  v.string(),
+  v.transform(() => ELSEWHERE),
+);
+const reason = v.object({ reason: words });
+// Addresses, names and the like: no room for a sentence.
+const text = v.pipe(v.string(), v.regex(/^[\x21-\x7e]{1,128}$/));
 const mintOnly = v.object({ mint: text });
 const route = v.object({ inputMint: text, outputMint: text });
 const signature = v.object({ signature: text });
@@ -12,7 +22,7 @@ const presented = { payerSignature: text, lastValidBlockHeight: digits };
 // Dollars, base units, or a number of payments: `unit` says which.
 const cap = { cap: text, limit: text, amount: text, unit: text };
 
-/** What comes with each code, as it is believed when a service says it: the numbers as numbers, its words made fit to show. */
+/** What comes with each code, as it is believed when a service says it: numbers as numbers, names as names, and no sentences. */
 export const detailsSchemas: { readonly [C in ErrorCode]: v.GenericSchema<unknown, ErrorDetails[C]> } = {
   invalid_option: v.object({ option: text }),
   invalid_key: reason,
@@ -22,7 +32,7 @@ export const detailsSchemas: { readonly [C in ErrorCode]: v.GenericSchema<unknow
   malformed_payment_required: reason,
   unsupported_offer: reason,
   unsupported_network: v.object({ network: text }),
-  no_payable_offer: v.object({ offers: v.pipe(v.array(offerRefusal), v.maxLength(64)) }),
+  no_payable_offer: v.object({ offers: v.pipe(v.array(v.pipe(offerRefusal, v.transform(inOurWords))), v.maxLength(64)) }),
   insecure_origin: v.object({ origin: text }),
   body_not_replayable: v.object({ limitBytes: count }),
   header_too_large: v.object({ bytes: count, limitBytes: count }),
@@ -35,9 +45,9 @@ export const detailsSchemas: { readonly [C in ErrorCode]: v.GenericSchema<unknow
   insufficient_funds: v.object({ mint: text, required: digits, available: digits }),
   insufficient_sol: v.object({ requiredLamports: digits, availableLamports: digits }),
   payee_account_missing: v.object({ payTo: text, mint: text, tokenAccount: text }),
-  account_unusable: v.object({ account: text, reason: text }),
+  account_unusable: v.object({ account: text, reason: words }),
   unknown_mint: mintOnly,
-  mint_not_supported: v.object({ mint: text, reason: text }),
+  mint_not_supported: v.object({ mint: text, reason: words }),
   no_route: route,
   price_impact_too_high: v.object({ priceImpactBps: finite(), limitBps: finite() }),
   swap_overhead_too_high: v.object({ lossBps: finite(), limitBps: finite() }),
@@ -47,7 +57,7 @@ export const detailsSchemas: { readonly [C in ErrorCode]: v.GenericSchema<unknow
   simulation_failed: reason,
   self_check_failed: reason,
   signing_failed: v.object({ address: text }),
-  swap_failed: v.object({ signature: text, reason: text, feeLamports: digits }),
+  swap_failed: v.object({ signature: text, reason: words, feeLamports: digits }),
   swap_expired: signature,
   swap_uncertain: v.object({ signature: text, lastValidBlockHeight: digits }),
   payment_rejected: v.object({ ...presented, status: count }),
@@ -55,17 +65,31 @@ export const detailsSchemas: { readonly [C in ErrorCode]: v.GenericSchema<unknow
   payment_in_progress: v.object({ payerSignature: v.exactOptional(text) }),
   already_spent: v.object({ payerSignature: text, signature: v.exactOptional(text) }),
   journal_unavailable: v.object({ step: text }),
-  journal_locked: v.object({ path: text, pid: count }),
-  journal_damaged: v.object({ path: text, offset: count }),
+  journal_locked: v.object({ path: words, pid: count }),
+  journal_damaged: v.object({ path: words, offset: count }),
   rpc_unavailable: v.object({ method: text }),
   rpc_wrong_network: v.object({ expected: text, actual: text }),
   jupiter_unavailable: v.object({ status: count }),
   service_unavailable: v.object({ status: count }),
   rate_limited: v.object({ retryAfterMs: count }),
   timeout: v.object({ step: text, timeoutMs: count }),
-  invalid_response: v.object({ service: text, reason: text }),
+  invalid_response: v.object({ service: text, reason: words }),
 };
 
 function finite(): v.GenericSchema<number> {
   return v.pipe(v.number(), v.finite());
 }
+
+function inOurWords({ message, untrusted, ...rest }: OfferRefusal): OfferRefusal {
+  return { ...rest, message: aboutProblem(rest.code).title, untrusted: { ...untrusted, message } };
+}
+
+/** What a service says in sentences in the details of an error, made fit to be shown as its words. */
+export function wordsIn(details: object): Readonly<Record<string, string>> {
+  const said = Object.entries(details).filter(
+    (entry): entry is [string, string] => WORDS.includes(entry[0]) && typeof entry[1] === 'string',
+  );
+  return Object.fromEntries(said.map(([name, sentence]) => [name, cleanText(sentence)]));
+}
+
+const WORDS: readonly string[] = ['reason', 'path'];

@@ -11,7 +11,7 @@ import {
   type Moved,
   type Retry,
 } from '../errors.js';
-import { detailsSchemas } from './details.js';
+import { detailsSchemas, wordsIn } from './details.js';
 import { digits, text } from './fields.js';
 import { untrusted as untrustedSchema } from './payment.js';
 import { aboutProblem, isServiceCode, type ProblemCode, type ServiceCode } from './problems.js';
@@ -118,11 +118,18 @@ export function errorOf(value: unknown, { sent = false }: { readonly sent?: bool
   if (!details.success) return unusable('the numbers of its error do not fit its code', sent, { code, ...words });
   return errorOfCode(code, `${aboutProblem(code).title}, says the service. Its own words are in untrusted.detail.`, {
     details: details.output,
-    funds: said.funds,
-    moved: said.moved,
-    retry: said.retry,
-    untrusted: { ...said.untrusted, ...words },
+    ...verdict(said, code, sent),
+    untrusted: { ...said.untrusted, ...wordsIn(said.details), ...words },
   });
+}
+
+// What the chain says of a signed swap, if the service is honest; its signature is there to look up.
+const OF_THE_CHAIN: readonly string[] = ['swap_failed', 'swap_expired'];
+
+/** Of something signed nobody is believed that it came to nothing: sent again it is the same, and another signed beside it is not. */
+function verdict({ funds, moved: landed, retry }: Problem, code: ErrorCode, sent: boolean): Pick<Problem, 'funds' | 'moved' | 'retry'> {
+  const isOpen = sent && funds === 'untouched' && !OF_THE_CHAIN.includes(code);
+  return isOpen ? { funds: 'uncertain', moved: landed, retry: 'same' } : { funds, moved: landed, retry };
 }
 
 function isBelievable({ funds, moved: landed }: Problem, code: ErrorCode, sent: boolean): boolean {

@@ -1,4 +1,4 @@
-import { createClient, HTTPInterceptor, local, receiptOf, type ClientOptions } from 'exact-change';
+import { createClient, HTTPInterceptor, local, receiptOf, type ClientOptions, type Transport } from 'exact-change';
 import { createHandler } from 'exact-change/http';
 import { createSandbox, type Sandbox } from 'exact-change/sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -104,6 +104,22 @@ describe('a client with the apiUrl of a service in Express', () => {
     expect((await landed(sandbox.rpcUrl, swapped.signature)).error).toBeNull();
     expect(await payer.client.balance(['USDC'])).toMatchObject([{ amount: swapped.outAmount }]);
     expect(new Set(heard.map(({ path }) => path))).toEqual(new Set(['/pay/api/quote', '/pay/api/swap/build', '/pay/api/balance']));
+  });
+
+  it('shows no quote and no balance of something else than was asked for', async () => {
+    const honest = local({ rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl });
+    const [usdc, usdt] = [sandbox.mints.USDC.address, sandbox.mints.USDT.address];
+    const transport: Transport = {
+      ...honest,
+      quote: (request, quoteOptions) => honest.quote({ ...request, outputMint: usdt, amount: '2000000' }, quoteOptions),
+      balance: (request, balanceOptions) => honest.balance({ ...request, mint: usdt }, balanceOptions),
+    };
+    const { client } = await payerOn(sandbox, FUNDS, { transport });
+    const asked = { inputMint: 'SOL', amount: '1000000' };
+    await expect(client.quote({ ...asked, outputMint: usdc })).rejects.toMatchObject({ code: 'quote_mismatch' });
+    await expect(client.quote({ ...asked, outputMint: usdt })).rejects.toMatchObject({ code: 'quote_mismatch' });
+    await expect(client.balance(usdc)).rejects.toMatchObject({ code: 'invalid_response', details: { service: 'service' } });
+    expect(await client.balance(usdt)).toMatchObject([{ mint: usdt }]);
   });
 
   it('pays without the service where nothing has to be swapped', async () => {
