@@ -79,7 +79,15 @@ async function checkWebhooks({ memoryJournal, isExactChangeError }, { createWebh
       ({ secret } = await webhooks.register({ url, events: ['payment.failed'] }));
       webhooks.start();
       const owner = { wallet: address, network: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp' };
-      const bought = { url: 'https://api.example.com/', method: 'GET', host: 'api.example.com', fingerprint: 'a', payTo: address, mint: usdc, amount: '1' };
+      const bought = {
+        url: 'https://api.example.com/',
+        method: 'GET',
+        host: 'api.example.com',
+        fingerprint: 'a',
+        payTo: address,
+        mint: usdc,
+        amount: '1',
+      };
       await journal.reserve({ id: 'one', state: 'reserved', delivered: false, at: Date.now(), ...owner, ...bought }, []);
       await journal.release('one');
     });
