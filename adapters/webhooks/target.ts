@@ -40,7 +40,8 @@ export function readTarget(text: unknown, { allowPrivate, ports }: TargetRules):
   const url = parse(text);
   if (url === undefined || !(url.protocol === 'https:' || (allowPrivate && url.protocol === 'http:')))
     throw refuse('url', 'must be an absolute https: address.');
-  if (/^[a-z]+:\/\/[^/?#]*@/i.test(text))
+  // With any number of slashes: URL puts in what is missing.
+  if (/^[a-z]+:\/*[^/?#]*@/i.test(text))
     throw refuse('url', 'must not hold a name or a password. Put a token into its path, or check the signature.');
   if (text.includes('#')) throw refuse('url', 'must not have a fragment: nobody would be sent it.');
   if (!allowPrivate && !ports.includes(portOf(url))) throw refuse('url', `must be of port ${ports.join(' or ')}.`);

@@ -102,6 +102,7 @@ const ODD: readonly string[] = [
   'http://hooks.example.com/', 'ftp://hooks.example.com/', 'file:///etc/passwd', 'data:text/plain,x', 'javascript:alert(1)', 'ws://hooks.example.com/', 'gopher://hooks.example.com/',
   'blob:https://hooks.example.com/1', 'hooks.example.com', '//hooks.example.com', '', '/', 'https:', 'https://', 'https:///', 'https://?x',
   'https://user@hooks.example.com/', 'https://user:pass@hooks.example.com/', 'https://@hooks.example.com/', 'https://:@hooks.example.com/', 'https://hooks.example.com@127.0.0.1/',
+  'https:user@hooks.example.com', 'https:/user:pass@hooks.example.com/', 'https:///user:pass@hooks.example.com/', 'https:@hooks.example.com/',
   'https://127.0.0.1#@hooks.example.com/', 'https://hooks.example.com/#fragment', 'https://hooks.example.com/#',
   'https://hooks.example.com:80/', 'https://hooks.example.com:8443/', 'https://hooks.example.com:22/', 'https://hooks.example.com:0/', 'https://hooks.example.com:65536/', 'https://hooks.example.com:443443/',
   'https://127.0.0.1:443/', 'https:\\\\hooks.example.com\\', 'https://hooks.example.com\\@127.0.0.1/', 'https://hooks.exam\tple.com/', 'https://hooks.example.com/\n', ' https://hooks.example.com/', 'https://hooks.example.com/a b',
