@@ -5,16 +5,20 @@ import type { Runtime } from '../../src/runtime.js';
 export interface Endpoints {
   /** As they were at most a second ago, and after every change of this process. */
   all(): Promise<readonly Endpoint[]>;
-  /** One change at a time, each of what is there now: none undoes another of this process. */
-  change<T>(work: (endpoints: readonly Endpoint[]) => Promise<T>): Promise<T>;
+  add: Outbox['addEndpoint'];
+  change: Outbox['changeEndpoint'];
+  remove: Outbox['removeEndpoint'];
 }
 
 const FRESH_MS = 1_000;
 
 export function endpointsOf(outbox: Outbox, runtime: Runtime): Endpoints {
   let known: { readonly at: number; readonly list: Promise<readonly Endpoint[]> } | undefined;
-  let last: Promise<unknown> = Promise.resolve();
   const isFresh = (at: number) => runtime.now() >= at && runtime.now() - at < FRESH_MS;
+  const forgetAfter = <T>(work: Promise<T>): Promise<T> =>
+    work.finally(() => {
+      known = undefined;
+    });
   return {
     all() {
       if (known === undefined || !isFresh(known.at)) {
@@ -26,17 +30,9 @@ export function endpointsOf(outbox: Outbox, runtime: Runtime): Endpoints {
       }
       return known.list;
     },
-    change(work) {
-      const done = last.then(async () => {
-        try {
-          return await work(await outbox.endpoints());
-        } finally {
-          known = undefined;
-        }
-      });
-      last = done.catch(() => undefined);
-      return done;
-    },
+    add: (endpoint, most) => forgetAfter(outbox.addEndpoint(endpoint, most)),
+    change: (id, change) => forgetAfter(outbox.changeEndpoint(id, change)),
+    remove: (id) => forgetAfter(outbox.removeEndpoint(id)),
   };
 }
 

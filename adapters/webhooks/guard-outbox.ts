@@ -11,7 +11,8 @@ export function guardOutbox(outbox: Outbox): Outbox {
     take: (options) => call('take', () => outbox.take(options)),
     finish: (job, next) => call('finish', () => outbox.finish(job, next)),
     endpoints: () => call('endpoints', () => outbox.endpoints()),
-    putEndpoint: (endpoint) => call('endpoints', () => outbox.putEndpoint(endpoint)),
+    addEndpoint: (endpoint, most) => call('endpoints', () => outbox.addEndpoint(endpoint, most)),
+    changeEndpoint: (id, change) => call('endpoints', () => outbox.changeEndpoint(id, change)),
     removeEndpoint: (id) => call('endpoints', () => outbox.removeEndpoint(id)),
     onAdded: (listener) => outbox.onAdded(listener),
   };

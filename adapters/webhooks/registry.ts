@@ -33,14 +33,10 @@ export function registryOf({ outbox, endpoints, runtime, rules }: RegistryParts)
     async register(request, caller = '') {
       const wanted = readRequest(request, rules);
       readCaller(caller);
-      return endpoints.change(async (all) => {
-        if (all.filter((one) => one.caller === caller).length >= MAX_ENDPOINTS)
-          throw refuse('url', `would be one endpoint too many: remove one of ${MAX_ENDPOINTS} first.`);
-        const id = `we_${hex.encode(runtime.randomBytes(ID_BYTES))}`;
-        const endpoint = { id, ...wanted, caller, secrets: [newSecret()], createdAt: runtime.now() };
-        await outbox.putEndpoint(endpoint);
-        return withSecret(endpoint);
-      });
+      const id = `we_${hex.encode(runtime.randomBytes(ID_BYTES))}`;
+      const endpoint = { id, ...wanted, caller, secrets: [newSecret()], createdAt: runtime.now() };
+      if (await endpoints.add(endpoint, MAX_ENDPOINTS)) return withSecret(endpoint);
+      throw refuse('url', `would be one endpoint too many: remove one of ${MAX_ENDPOINTS} first.`);
     },
     async list(caller = '') {
       readCaller(caller);
@@ -48,31 +44,20 @@ export function registryOf({ outbox, endpoints, runtime, rules }: RegistryParts)
     },
     async rotate(id, caller = '') {
       readCaller(caller);
-      return endpoints.change(async (all) => {
-        const endpoint = all.find((one) => one.id === id && one.caller === caller);
-        if (endpoint === undefined) return undefined;
+      const [secret, now] = [newSecret(), runtime.now()];
+      const rotated = await endpoints.change(id, (endpoint) => {
         const { disabledAt: _, ...rest } = endpoint;
-        const rotated = { ...rest, secrets: [newSecret(), ...overlapping(endpoint, runtime.now())] };
-        await outbox.putEndpoint(rotated);
-        return withSecret(rotated);
+        return endpoint.caller === caller ? { ...rest, secrets: [secret, ...overlapping(endpoint, now)] } : undefined;
       });
+      return rotated && withSecret(rotated);
     },
     async remove(id, caller = '') {
       readCaller(caller);
-      return endpoints.change(
-        async (all) => all.some((one) => one.id === id && one.caller === caller) && (await outbox.removeEndpoint(id)),
-      );
+      const all = await outbox.endpoints();
+      // Whose it is never changes.
+      return all.some((one) => one.id === id && one.caller === caller) && endpoints.remove(id);
     },
   };
-}
-
-/** Tells an endpoint nothing more; unless it has a new secret by now, as who rotates wants it to be told again. */
-export function disableEndpoint({ outbox, endpoints, runtime }: Omit<RegistryParts, 'rules'>, seen: Endpoint): Promise<void> {
-  return endpoints.change(async (all) => {
-    const endpoint = all.find(({ id }) => id === seen.id);
-    if (endpoint === undefined || endpoint.disabledAt !== undefined || endpoint.secrets[0]?.secret !== seen.secrets[0]?.secret) return;
-    await outbox.putEndpoint({ ...endpoint, disabledAt: runtime.now() });
-  });
 }
 
 function overlapping({ secrets }: Endpoint, now: number): EndpointSecret[] {

@@ -20,6 +20,9 @@ const LONGEST_ASKED_MS = 24 * HOUR_MS;
 /** Part of a delay by which it may be shorter or longer, so that what failed together does not come back together. */
 const JITTER = 0.1;
 
+/** From the first failure of an event to its last, at least. */
+export const SHORTEST_MS = SCHEDULE_MS.reduce<number>((sum, delay) => sum + delay, 0) * (1 - JITTER);
+
 /** What a receiver answers with that wants to be told again, and may say when (RFC 6585, RFC 9110). */
 const ASKS_TO_WAIT: readonly number[] = [429, 503];
 

@@ -5,8 +5,8 @@ import { DRAIN_MS, type Deliver } from './deliver.js';
 import { wants, type Endpoints } from './endpoints.js';
 import { createLanes, type Leased } from './lanes.js';
 import { messageOf } from './message.js';
-import { disableEndpoint } from './registry.js';
 import { askedWait, nextTry, restAfter } from './schedule.js';
+import { accepting, disabling, isNews } from './standing.js';
 
 export interface WorkerParts {
   readonly outbox: Outbox;
@@ -26,8 +26,14 @@ export interface Worker {
 }
 
 /** What became of one delivery. `status` is 0 where there was no answer. */
-type Outcome =
-  { readonly told: true } | { readonly told: false; readonly status: number; readonly askedMs: number; readonly cause?: unknown };
+type Outcome = { readonly told: true } | Failure;
+
+interface Failure {
+  readonly told: false;
+  readonly status: number;
+  readonly askedMs: number;
+  readonly cause?: unknown;
+}
 
 /** Others may have added something: how often to look, at least and with as much again by chance. */
 const LOOK_MS = 1_000;
@@ -40,6 +46,8 @@ const TAKEN_PER_PLACE = 4;
 /** For deliveries under way when it closes; then they are cut off, and made again by whoever delivers next. */
 const CLOSE_MS = 10_000;
 const GONE = 410;
+const DISABLED = 'It is told nothing more. Repair it and rotate its secret, or remove it.';
+const SKIPPED = 'It is told what comes after it. See why it does not accept this one.';
 
 export function createWorker(parts: WorkerParts): Worker {
   const { outbox, endpoints, deliver, runtime, timeoutMs, concurrency, perEndpoint, onError } = parts;
@@ -136,7 +144,7 @@ export function createWorker(parts: WorkerParts): Worker {
       launched += 1;
       const run = runOne(leased).finally(() => {
         runs.delete(run);
-        lanes.end(leased);
+        lanes.end(leased, runtime.now());
         wake();
       });
       runs.add(run);
@@ -148,16 +156,19 @@ export function createWorker(parts: WorkerParts): Worker {
   async function runOne({ job, endpoint }: Leased): Promise<void> {
     try {
       const target = (await endpoints.all()).find(({ id }) => id === endpoint);
-      await end(job, target === undefined || target.disabledAt !== undefined ? [] : await tell(job, target));
+      if (target === undefined || target.disabledAt !== undefined) return await end(job, []);
+      const outcome = await outcomeOf(job, target);
+      await end(job, outcome.told ? [] : await afterFailure(job, target, outcome));
+      const now = runtime.now();
+      // After the job: what is known of the endpoint is of less weight.
+      if (outcome.told && isNews(target, now)) await endpoints.change(endpoint, accepting(now));
     } catch (error) {
       failed(error);
     }
   }
 
-  /** What is to be in the place of a job after it was delivered, or not. */
-  async function tell(job: OutboxJob, endpoint: Endpoint): Promise<NextJob[]> {
-    const outcome = await outcomeOf(job, endpoint);
-    if (outcome.told) return [];
+  /** What is to be in the place of a job that was not delivered. */
+  async function afterFailure(job: OutboxJob, endpoint: Endpoint, outcome: Failure): Promise<NextJob[]> {
     const now = runtime.now();
     // It was we who stopped: it may have arrived, and it is told again.
     if (cut.signal.aborted) return [again(job, endpoint.id, now)];
@@ -165,8 +176,8 @@ export function createWorker(parts: WorkerParts): Worker {
     const { status, askedMs } = outcome;
     const dueAt = status === GONE ? undefined : nextTry(tries, now, random(), askedMs);
     if (dueAt !== undefined) return [{ event: job.event, endpoint: endpoint.id, failures: tries, dueAt }];
-    await disableEndpoint({ outbox, endpoints, runtime }, endpoint);
-    report(givenUp(job, endpoint, tries, outcome));
+    const disabled = await endpoints.change(endpoint.id, disabling(endpoint, now, status === GONE));
+    report(givenUp(job, tries, outcome, disabled === undefined ? SKIPPED : DISABLED));
     return [];
   }
 
@@ -230,10 +241,9 @@ function again({ event, failures }: OutboxJob, endpoint: string, dueAt: number):
 }
 
 /** Neither its address, which may hold a token, nor anything that it said. */
-function givenUp({ event }: OutboxJob, { id }: Endpoint, tries: number, outcome: Outcome & { readonly told: false }): TransportError {
-  const { status } = outcome;
+function givenUp({ event, endpoint = '' }: OutboxJob, tries: number, { status, ...rest }: Failure, follows: string): TransportError {
   const why = status === GONE ? 'says that it is gone' : `failed ${tries} times`;
-  const cause = 'cause' in outcome ? { cause: outcome.cause } : {};
-  const message = `The endpoint ${id} ${why}, so it was not told of ${event.id} and is told nothing more. Repair it and rotate its secret, or remove it.`;
+  const cause = 'cause' in rest ? { cause: rest.cause } : {};
+  const message = `The endpoint ${endpoint} ${why}, so it is not told of ${event.id}. ${follows}`;
   return new TransportError('service_unavailable', message, { details: { status }, retry: 'never', ...cause });
 }

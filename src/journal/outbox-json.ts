@@ -22,7 +22,7 @@ export function isOutboxJob(value: unknown): value is OutboxJob {
 /** Whether parsed JSON is an endpoint. */
 export function isEndpoint(value: unknown): value is Endpoint {
   if (!isRecord(value)) return false;
-  const { id, url, events, wallets, caller, secrets, createdAt, disabledAt } = value;
+  const { id, url, events, wallets, caller, secrets, createdAt, acceptedAt, disabledAt } = value;
   return (
     [id, url, caller].every((text) => typeof text === 'string') &&
     Array.isArray(events) &&
@@ -31,7 +31,7 @@ export function isEndpoint(value: unknown): value is Endpoint {
     Array.isArray(secrets) &&
     secrets.every(isSecret) &&
     typeof createdAt === 'number' &&
-    (disabledAt === undefined || typeof disabledAt === 'number')
+    [acceptedAt, disabledAt].every((time) => time === undefined || typeof time === 'number')
   );
 }
 

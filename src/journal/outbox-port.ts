@@ -48,7 +48,18 @@ export function outboxOver(run: OutboxRun, onAdded: Outbox['onAdded']): Outbox {
         for (const one of added) write({ job: one });
       }),
     endpoints: () => run((store) => store.endpoints()),
-    putEndpoint: (endpoint) => run((store, write) => write({ endpoint: store.putEndpoint(endpoint) })),
+    addEndpoint: (endpoint, most) =>
+      run((store, write) => {
+        const added = store.addEndpoint(endpoint, most);
+        if (added !== undefined) write({ endpoint: added });
+        return added !== undefined;
+      }),
+    changeEndpoint: (id, change) =>
+      run((store, write) => {
+        const changed = store.changeEndpoint(id, change);
+        if (changed !== undefined) write({ endpoint: changed });
+        return changed;
+      }),
     removeEndpoint: (id) =>
       run((store, write) => {
         const removed = store.removeEndpoint(id);

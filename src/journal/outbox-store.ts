@@ -25,6 +25,11 @@ export function hasReaders(store: OutboxStore): boolean {
   return store.endpoints().some(({ disabledAt }) => disabledAt === undefined);
 }
 
+/** Whether one more endpoint may be added to those that there are. */
+export function hasPlaceFor({ id, caller }: Endpoint, all: readonly Endpoint[], most: number): boolean {
+  return all.every((one) => one.id !== id) && all.filter((one) => one.caller === caller).length < most;
+}
+
 /** Until when jobs that were taken are nobody else's, by their ids. Milliseconds since the epoch. */
 export type Leases = ReadonlyMap<string, number>;
 
@@ -39,8 +44,9 @@ export interface OutboxStore {
   /** As the outbox's; returns the jobs that were put in its place, or undefined where it had been ended. */
   finish(id: string, next: readonly NextJob[]): OutboxJob[] | undefined;
   endpoints(): Endpoint[];
-  /** As the outbox's; returns the endpoint as kept. */
-  putEndpoint(endpoint: Endpoint): Endpoint;
+  /** As the outbox's; returns the endpoint as kept, undefined where it was not added. */
+  addEndpoint(endpoint: Endpoint, most: number): Endpoint | undefined;
+  changeEndpoint(id: string, change: (endpoint: Endpoint) => Endpoint | undefined): Endpoint | undefined;
   removeEndpoint(id: string): boolean;
   leases(): Leases;
   /** Does again what was written down. */
@@ -135,9 +141,18 @@ export function createOutboxStore(records: Iterable<OutboxRecord> = [], before: 
       return copies;
     },
     endpoints: () => [...endpoints.values()],
-    putEndpoint(given) {
+    addEndpoint(given, most) {
       const endpoint = copyOfEndpoint(given);
+      if (!hasPlaceFor(endpoint, [...endpoints.values()], most)) return undefined;
       endpoints.set(endpoint.id, endpoint);
+      return endpoint;
+    },
+    changeEndpoint(id, change) {
+      const before = endpoints.get(id);
+      const after = before && change(before);
+      if (after === undefined) return undefined;
+      const endpoint = copyOfEndpoint({ ...after, id });
+      endpoints.set(id, endpoint);
       return endpoint;
     },
     removeEndpoint: (id) => endpoints.delete(id),

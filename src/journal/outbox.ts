@@ -97,7 +97,9 @@ export interface Endpoint {
   readonly secrets: readonly EndpointSecret[];
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
-  /** Told nothing more: it said that it is gone, or failed for as long as is tried. Milliseconds since the epoch. */
+  /** When it last accepted something, written down at most once an hour. Milliseconds since the epoch. */
+  readonly acceptedAt?: number;
+  /** Told nothing more: it said that it is gone, or accepted nothing for as long as is tried. Milliseconds since the epoch. */
   readonly disabledAt?: number;
 }
 
@@ -115,8 +117,13 @@ export interface Outbox {
   finish(job: OutboxJob, next: readonly NextJob[]): Promise<void>;
   /** All of them, in the order in which they were made. */
   endpoints(): Promise<Endpoint[]>;
-  /** Adds an endpoint, or replaces the one of its id as a whole. */
-  putEndpoint(endpoint: Endpoint): Promise<void>;
+  /** Adds an endpoint, in one step. Whether it did: not where its caller has as many as `most`, or one of its id is there. */
+  addEndpoint(endpoint: Endpoint, most: number): Promise<boolean>;
+  /**
+   * Changes an endpoint in one step: what `change` is given is on record until what it returns is. It does nothing else, and may be called again; its undefined leaves
+   * the endpoint as it is. Resolves to the endpoint as changed, undefined where it was left or there is none of that id, which stays.
+   */
+  changeEndpoint(id: string, change: (endpoint: Endpoint) => Endpoint | undefined): Promise<Endpoint | undefined>;
   /** Whether there was one. Jobs for it stay until they are taken. */
   removeEndpoint(id: string): Promise<boolean>;
   /** Calls when this process may have added a job; who delivers asks again then. What others add is found by asking. Returns how to stop. */

@@ -11,6 +11,8 @@ export type JournalWithOutbox = Journal & { readonly outbox: Outbox };
 export interface OpenOutbox {
   readonly journal: JournalWithOutbox;
   close(): Promise<void>;
+  /** Opens the same beside it, as another process would, where several may. */
+  beside?(): Promise<OpenOutbox>;
   /** Opens what this one keeps again, as another process would; a journal for one process only once this one is closed. */
   reopen?(): Promise<OpenOutbox>;
 }
@@ -294,27 +296,72 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         const wide = endpointOf({
           wallets: ['a wallet', 'another'],
           secrets: [{ secret: 'whsec_bmV3' }, { secret: 'whsec_b2xk', until: 1_800_000_000_001 }],
-          disabledAt: 1_800_000_000_002,
+          acceptedAt: 1_800_000_000_002,
+          disabledAt: 1_800_000_000_003,
           caller: '',
         });
         const all = [endpointOf(), wide, endpointOf({ wallets: [] })];
-        for (const one of all) await outbox.putEndpoint(one);
+        for (const one of all) expect(await outbox.addEndpoint(one, 2)).toBe(true);
         expect(await outbox.endpoints()).toStrictEqual(all);
       });
 
-      it('are replaced as a whole, in their place', async () => {
+      it('are changed as a whole, in their place, and keep their id', async () => {
         const [first, second] = [endpointOf({ wallets: ['a'], disabledAt: 1 }), endpointOf()];
-        await outbox.putEndpoint(first);
-        await outbox.putEndpoint(second);
+        for (const one of [first, second]) await outbox.addEndpoint(one, 2);
         const changed = endpointOf({ id: first.id, url: 'https://elsewhere.test/', events: ['payment.failed'] });
-        await outbox.putEndpoint(changed);
+        const given: Endpoint[] = [];
+        const change = (one: Endpoint) => (given.push(one), { ...changed, id: 'another' });
+        expect(await outbox.changeEndpoint(first.id, change)).toStrictEqual(changed);
+        expect(given[0]).toStrictEqual(first);
         expect(await outbox.endpoints()).toStrictEqual([changed, second]);
+      });
+
+      it('are left where nothing is to be changed, and where there is none', async () => {
+        const endpoint = endpointOf();
+        await outbox.addEndpoint(endpoint, 1);
+        expect(await outbox.changeEndpoint(endpoint.id, () => undefined)).toBeUndefined();
+        expect(await outbox.changeEndpoint('nobody', () => endpoint)).toBeUndefined();
+        await outbox.removeEndpoint(endpoint.id);
+        expect(await outbox.changeEndpoint(endpoint.id, (one) => one)).toBeUndefined();
+        expect(await outbox.endpoints()).toEqual([]);
+      });
+
+      it('lose none of the changes that come at once, also from elsewhere', async () => {
+        const endpoint = endpointOf({ wallets: [] });
+        await outbox.addEndpoint(endpoint, 1);
+        const other = await opened.beside?.();
+        const all = [outbox, other?.journal.outbox ?? outbox];
+        const names = Array.from({ length: 30 }, (_, index) => `${index}`);
+        const added = (name: string) => (one: Endpoint) => ({ ...one, wallets: [...(one.wallets ?? []), name] });
+        await Promise.all(names.map(async (name, index) => all[index % 2]?.changeEndpoint(endpoint.id, added(name))));
+        expect((await outbox.endpoints()).map(({ wallets }) => wallets?.map(Number).sort((a, b) => a - b))).toEqual([names.map(Number)]);
+        await other?.close();
+      });
+
+      it('are of one caller as many as are let, also where they are added at once and from elsewhere', async () => {
+        const other = await opened.beside?.();
+        const all = [outbox, other?.journal.outbox ?? outbox];
+        const answers = await Promise.all(Array.from({ length: 12 }, async (_, index) => all[index % 2]?.addEndpoint(endpointOf(), 5)));
+        expect(answers.filter((added) => added === true)).toHaveLength(5);
+        expect(await outbox.endpoints()).toHaveLength(5);
+        expect(await outbox.addEndpoint(endpointOf({ caller: 'another' }), 5)).toBe(true);
+        const [first] = await outbox.endpoints();
+        await outbox.removeEndpoint(first?.id ?? '');
+        expect([await outbox.addEndpoint(endpointOf(), 5), await outbox.addEndpoint(endpointOf(), 5)]).toEqual([true, false]);
+        await other?.close();
+      });
+
+      it('are not added over those that are there', async () => {
+        const endpoint = endpointOf();
+        await outbox.addEndpoint(endpoint, 9);
+        expect(await outbox.addEndpoint(endpointOf({ id: endpoint.id, caller: 'another' }), 9)).toBe(false);
+        expect(await outbox.endpoints()).toStrictEqual([endpoint]);
       });
 
       it('are removed once, and what waits for them stays', async () => {
         const [first, second] = [endpointOf(), endpointOf()];
-        await outbox.putEndpoint(first);
-        await outbox.putEndpoint(second);
+        await outbox.addEndpoint(first, 9);
+        await outbox.addEndpoint(second, 9);
         const job = await oneTaken();
         await outbox.finish(job, [nextOf(job, { endpoint: first.id, dueAt: now })]);
         expect([await outbox.removeEndpoint(first.id), await outbox.removeEndpoint(first.id)]).toEqual([true, false]);
@@ -365,8 +412,8 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
     it('keeps jobs and endpoints when it is opened again, where it is durable', async () => {
       const { reopen } = opened;
       const endpoint = endpointOf({ wallets: ['a'] });
-      await outbox.putEndpoint(endpointOf());
-      await outbox.putEndpoint(endpoint);
+      await outbox.addEndpoint(endpointOf(), 9);
+      await outbox.addEndpoint(endpoint, 9);
       const [removed] = await outbox.endpoints();
       await outbox.removeEndpoint(removed?.id ?? '');
       const done = await oneTaken();

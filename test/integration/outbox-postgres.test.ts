@@ -267,7 +267,8 @@ describe('a database', { timeout: 60_000 }, () => {
     () => take({}, one.outbox),
     () => one.outbox.finish(job, []),
     () => one.outbox.endpoints(),
-    () => one.outbox.putEndpoint(endpoint),
+    () => one.outbox.addEndpoint(endpoint, 1),
+    () => one.outbox.changeEndpoint('nobody', () => undefined),
     () => one.outbox.removeEndpoint('nobody'),
   ];
   const aJob = async (): Promise<OutboxJob> => {
@@ -278,7 +279,7 @@ describe('a database', { timeout: 60_000 }, () => {
 
   it('that ends and comes back has lost nothing: no endpoint, no job, and no event of what was said to be written', async () => {
     const job = await aJob();
-    await outbox.putEndpoint(endpoint);
+    await outbox.addEndpoint(endpoint, 1);
     const attempts = await Promise.all(Array.from({ length: 60 }, () => reserved()));
     const busy = attempts.map((one) => journal.put({ ...one, state: 'abandoned' }).then(() => one.id));
     await Promise.race(busy);
@@ -329,7 +330,7 @@ describe('a database', { timeout: 60_000 }, () => {
 
   it('is left by close() once the calls under way are done, and is gone for those after it', async () => {
     const job = await aJob();
-    const late = [outbox.finish(job, [job]), outbox.putEndpoint(endpoint), take()];
+    const late = [outbox.finish(job, [job]), outbox.addEndpoint(endpoint, 1), take()];
     await journal.close();
     await Promise.all(late);
     for (const call of callsOf(journal, job)) expect((await failureOf(call(), 'journal_unavailable')).message).toContain('closed');

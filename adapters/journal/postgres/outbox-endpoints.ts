@@ -1,6 +1,7 @@
 import type { Endpoint, Outbox } from '../../../src/journal/outbox.js';
-import type { Database } from './database.js';
-import { lockKey } from './keys.js';
+import { hasPlaceFor } from '../../../src/journal/outbox-store.js';
+import type { Database, Query, Row } from './database.js';
+import { digest, lockKey } from './keys.js';
 import type { Tables } from './schema.js';
 
 /** Makes the table of endpoints where it is missing: a journal that has no outbox has none. */
@@ -20,19 +21,43 @@ export async function prepareEndpoints(database: Database, { schema, endpoints }
 }
 
 /** Where events are told, one row each. */
-export function endpointsIn(database: Database, { endpoints }: Tables): Pick<Outbox, 'endpoints' | 'putEndpoint' | 'removeEndpoint'> {
+export function endpointsIn(
+  database: Database,
+  { schema, endpoints }: Tables,
+): Pick<Outbox, 'endpoints' | 'addEndpoint' | 'changeEndpoint' | 'removeEndpoint'> {
+  const all = `select record from ${endpoints} order by seq`;
   return {
     async endpoints() {
-      const rows = await database.query('endpoints', `select record from ${endpoints} order by seq`);
-      // Written from endpoints, below.
-      return rows.map((row) => JSON.parse(row['record'] ?? 'null') as Endpoint);
+      return (await database.query('endpoints', all)).map(endpointOf);
     },
-    async putEndpoint(endpoint) {
-      const text = `insert into ${endpoints} (id, record) values ($1, $2) on conflict (id) do update set record = excluded.record`;
-      await database.query('put an endpoint', text, [endpoint.id, JSON.stringify(endpoint)]);
+    addEndpoint: (endpoint, most) => {
+      const key = lockKey(schema, 'endpoints');
+      return database.transaction('add an endpoint', key, async (query) => {
+        // Who adds waits for who is adding: the count must hold until it is written.
+        await query('select pg_advisory_xact_lock($1::bigint)::text', [key]);
+        if (!hasPlaceFor(endpoint, (await query(all)).map(endpointOf), most)) return false;
+        await query(`insert into ${endpoints} (id, record) values ($1, $2)`, [endpoint.id, JSON.stringify(endpoint)]);
+        return true;
+      });
     },
+    changeEndpoint: (id, change) =>
+      database.transaction('change an endpoint', digest('endpoint', id), async (query) => {
+        const [row] = await query(`select record from ${endpoints} where id = $1 for update`, [id]);
+        const changed = row && change(endpointOf(row));
+        return changed && write(query, { ...changed, id });
+      }),
     async removeEndpoint(id) {
       return (await database.query('remove an endpoint', `delete from ${endpoints} where id = $1 returning id`, [id])).length > 0;
     },
   };
+
+  async function write(query: Query, endpoint: Endpoint): Promise<Endpoint> {
+    await query(`update ${endpoints} set record = $2 where id = $1`, [endpoint.id, JSON.stringify(endpoint)]);
+    return endpoint;
+  }
+}
+
+function endpointOf(row: Row): Endpoint {
+  // Written from endpoints, above.
+  return JSON.parse(row['record'] ?? 'null') as Endpoint;
 }

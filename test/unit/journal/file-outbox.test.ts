@@ -53,7 +53,7 @@ describe('the outbox of a file', () => {
   it.each(['kill', 'power failure'] as const)('has after a %s what was told to be there, and nobody has taken it', async (what) => {
     const [disk, path] = [new MemoryDisk(), newPath()];
     const before = withOutbox(onDisk(disk, path));
-    await before.outbox.putEndpoint(endpoint);
+    await before.outbox.addEndpoint(endpoint, 1);
     const ids = [await fail(before), await fail(before), await fail(before)];
     const [first] = await takeAll(before);
     if (first === undefined) throw new Error('three were written');
@@ -87,7 +87,7 @@ describe('the outbox of a file', () => {
     const [disk, path] = [new MemoryDisk(), newPath()];
     const renames: string[] = [];
     const journal = withOutbox(onDisk(disk, path, { step: (call, to) => void (call === 'rename' && to === path && renames.push(to)) }));
-    await journal.outbox.putEndpoint(endpoint);
+    await journal.outbox.addEndpoint(endpoint, 1);
     const ids = [await fail(journal), await fail(journal)];
     const now = later();
     const [taken] = await journal.outbox.take({ limit: 1, leaseMs: LEASE_MS, now });
@@ -168,9 +168,9 @@ describe('the journals of one file', () => {
     };
     const first = await opened(true, fail);
     await opened(false, fail);
-    await opened(true, (journal) => withOutbox(journal).outbox.putEndpoint({ ...endpoint, disabledAt: 2 }));
+    await opened(true, (journal) => withOutbox(journal).outbox.addEndpoint({ ...endpoint, disabledAt: 2 }, 1));
     await opened(false, fail);
-    await opened(true, (journal) => withOutbox(journal).outbox.putEndpoint(endpoint));
+    await opened(true, (journal) => withOutbox(journal).outbox.changeEndpoint(endpoint.id, () => endpoint));
     const second = await opened(false, fail);
     expect(await opened(true, idsIn)).toEqual([first, second]);
   });

@@ -67,6 +67,20 @@ describe('the registry', () => {
     expect((await journal.outbox.endpoints())[0]?.secrets).toHaveLength(4);
   });
 
+  it('loses none, and lets in no more, where others change the same journal', async () => {
+    const one = hubOf(() => ok);
+    const other = hubOf(() => ok, { journal: one.journal });
+    const { id, secret } = await one.webhooks.register(request);
+    const rotated = await Promise.all([one.webhooks.rotate(id), other.webhooks.rotate(id)]);
+    const [endpoint] = await one.journal.outbox.endpoints();
+    expect(endpoint?.secrets.map((each) => each.secret).sort()).toEqual([secret, ...rotated.map((each) => each?.secret)].sort());
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 120 }, (_, index) => (index % 2 ? one : other).webhooks.register(request, 'me')),
+    );
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(100);
+    expect(await one.webhooks.list('me')).toHaveLength(100);
+  });
+
   it.each<[string, unknown, string]>([
     ['nothing', undefined, 'request'],
     ['a list', [request], 'request'],
@@ -133,10 +147,10 @@ describe('createWebhooks', () => {
 
   it('says of a journal whose outbox fails that it does', async () => {
     const journal = withOutbox(memoryJournal({ outbox: true }));
-    const putEndpoint = () => {
+    const addEndpoint = () => {
       throw new Error('ENOSPC');
     };
-    const webhooks = createWebhooks({ journal: { ...journal, outbox: { ...journal.outbox, putEndpoint } } });
+    const webhooks = createWebhooks({ journal: { ...journal, outbox: { ...journal.outbox, addEndpoint } } });
     await expect(webhooks.register(request)).rejects.toMatchObject({ name: 'TransportError', code: 'journal_unavailable', retry: 'fresh' });
     await expect(webhooks.list()).resolves.toEqual([]);
   });

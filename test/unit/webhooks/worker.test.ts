@@ -200,6 +200,56 @@ describe('an event that does not arrive', () => {
     expect(await webhooks.list()).toEqual([expect.not.objectContaining({ disabledAt: expect.anything() })]);
   });
 
+  it('that alone is not accepted does not end the telling of the others, and is told of', async () => {
+    const isPoison = ({ message }: Delivery) => message.body.includes('"method":"POISON"');
+    const { register, webhooks, clock, fail, deliveries, errors } = hub((_, delivery) => (isPoison(delivery) ? answered(500) : ok));
+    const { id } = await register('/a');
+    webhooks.start();
+    const poison = await fail({ method: 'POISON' });
+    for (let day = 0; day < 5; day += 1) {
+      await fail();
+      for (const _ of SCHEDULE_MS) await clock.pass(DAY_MS / SCHEDULE_MS.length);
+    }
+    expect(deliveries.filter(isPoison)).toHaveLength(SCHEDULE_MS.length);
+    expect(deliveries.filter((one) => !isPoison(one))).toHaveLength(5);
+    expect(errors).toEqual([expect.objectContaining({ code: 'service_unavailable', details: { status: 500 } })]);
+    expect(String(errors[0])).toMatch(new RegExp(`${id}.*${poison}_payment_failed.*what comes after it`));
+    expect(await webhooks.list()).toEqual([expect.not.objectContaining({ disabledAt: expect.anything() })]);
+  });
+
+  it('ends the telling where nothing was accepted since it first failed, whatever was before', async () => {
+    let answer = ok;
+    const { register, webhooks, clock, fail } = hub(() => answer);
+    await register('/a');
+    webhooks.start();
+    await fail();
+    await clock.pass(DAY_MS);
+    answer = answered(500);
+    await fail();
+    for (let day = 0; day < 5 * SCHEDULE_MS.length; day += 1) await clock.pass(DAY_MS / SCHEDULE_MS.length);
+    expect(await webhooks.list()).toEqual([expect.objectContaining({ disabledAt: expect.any(Number) })]);
+  });
+
+  it('leaves on record when its endpoint accepted something, once an hour', async () => {
+    const journal = withOutbox(memoryJournal({ outbox: true }));
+    const times: (number | undefined)[] = [];
+    const changeEndpoint: typeof journal.outbox.changeEndpoint = async (id, change) => {
+      const changed = await journal.outbox.changeEndpoint(id, change);
+      if (changed !== undefined) times.push(changed.acceptedAt);
+      return changed;
+    };
+    const { register, webhooks, clock, fail } = hub(() => ok, { journal: { ...journal, outbox: { ...journal.outbox, changeEndpoint } } });
+    await register('/a');
+    webhooks.start();
+    const first = clock.now();
+    for (let quarter = 0; quarter < 6; quarter += 1) {
+      await fail();
+      await fail();
+      await clock.pass(DAY_MS / 96);
+    }
+    expect(times).toEqual([first, first + DAY_MS / 24]);
+  });
+
   it('is over for an endpoint that was removed meanwhile', async () => {
     const one = hub(() => answered(500));
     const { register, webhooks, clock, fail, deliveries, errors } = one;
