@@ -3,6 +3,7 @@ import { isExactChangeError, TransportError } from '../errors.js';
 import type { Locks } from '../journal/locks.js';
 import { bounded } from '../solana/bounded.js';
 import type { Transport, TransportOptions } from '../transport.js';
+import { isBelievable } from '../wire/believable.js';
 
 /** A transport of the caller's: each of its calls has a deadline and hears of it, and fails with an error of ours or one that it can know of. */
 export function guardTransport(transport: Transport, timeoutMs: number): Transport {
@@ -17,7 +18,7 @@ export function guardTransport(transport: Transport, timeoutMs: number): Transpo
           try {
             return await call(request, { ...options, signal });
           } catch (error) {
-            throw believable(error) ? error : failed(step, error);
+            throw isExactChangeError(error) && isBelievable(error.code, error, false) ? error : failed(step, error);
           }
         },
       );
@@ -32,15 +33,6 @@ export function guardTransport(transport: Transport, timeoutMs: number): Transpo
       ? {}
       : { swapInstruction: within('swapInstruction', transport.swapInstruction.bind(transport)) }),
   };
-}
-
-// Only the client signs and sends, so only it can know of these.
-const OURS: readonly string[] = ['swap_failed', 'swap_expired', 'swap_uncertain', 'signing_failed', 'self_check_failed'];
-
-/** Whatever a transport claims to have become of the money would be taken for true. */
-function believable(error: unknown): boolean {
-  if (!isExactChangeError(error) || error.name === 'SettlementError' || OURS.includes(error.code)) return false;
-  return error.funds === 'untouched' && error.moved.length === 0;
 }
 
 function failed(step: string, cause: unknown): TransportError {

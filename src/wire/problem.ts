@@ -11,6 +11,7 @@ import {
   type Moved,
   type Retry,
 } from '../errors.js';
+import { isBelievable } from './believable.js';
 import { detailsSchemas, wordsIn } from './details.js';
 import { digits, text } from './fields.js';
 import { untrusted as untrustedSchema } from './payment.js';
@@ -94,11 +95,6 @@ function isErrorCode(code: string): code is ErrorCode {
   return errorCodes.some((one) => one === code);
 }
 
-// Only who signs can know of these.
-const NEVER_OF_A_SERVICE: readonly string[] = ['signing_failed', 'self_check_failed'];
-// And of these only who sends; a service does where it was handed a signed swap.
-const OF_A_SENDER: readonly string[] = ['swap_failed', 'swap_expired', 'swap_uncertain'];
-
 /**
  * The error that a service's problem stands for: of the same class, with the same `code`, `details`, `retry`. What the service says in words
  * is cleaned, and under `untrusted`; the message is ours. Of the money it is believed nothing but `untouched`, unless `sent` says that this call
@@ -113,7 +109,7 @@ export function errorOf(value: unknown, { sent = false }: { readonly sent?: bool
   if (isServiceCode(said.code)) return refused(said.code, said.retry, sent, words);
   const { code } = said;
   if (!isErrorCode(code)) return unusable('its error has a code that this version does not know', sent, { code, ...words });
-  if (!isBelievable(said, code, sent)) return unusable('its error claims what only this side can know', sent, { code, ...words });
+  if (!isBelievable(code, said, sent)) return unusable('its error claims what only this side can know', sent, { code, ...words });
   const details = v.safeParse(detailsSchemas[code], said.details);
   if (!details.success) return unusable('the numbers of its error do not fit its code', sent, { code, ...words });
   return errorOfCode(code, `${aboutProblem(code).title}, says the service. Its own words are in untrusted.detail.`, {
@@ -130,12 +126,6 @@ const OF_THE_CHAIN: readonly string[] = ['swap_failed', 'swap_expired'];
 function verdict({ funds, moved: landed, retry }: Problem, code: ErrorCode, sent: boolean): Pick<Problem, 'funds' | 'moved' | 'retry'> {
   const isOpen = sent && funds === 'untouched' && !OF_THE_CHAIN.includes(code);
   return isOpen ? { funds: 'uncertain', moved: landed, retry: 'same' } : { funds, moved: landed, retry };
-}
-
-function isBelievable({ funds, moved: landed }: Problem, code: ErrorCode, sent: boolean): boolean {
-  if (NEVER_OF_A_SERVICE.includes(code) || /^payment_|^already_/.test(code)) return false;
-  if (!sent) return funds === 'untouched' && landed.length === 0 && !OF_A_SENDER.includes(code);
-  return funds !== 'spent' && landed.every(({ kind }) => kind === 'swap');
 }
 
 /** An answer of a service that nothing can be made of. After something signed was handed over, `sent`, what became of it is not known. */
