@@ -94,7 +94,8 @@ export function createOperations(settings: LocalSettings, given: Rpc | undefined
 
 /** Jupiter's two APIs as one provider: the first quotes exact outputs, the second is there when the first has no route or is gone. */
 function jupiter({ jupiterUrl: baseUrl, jupiterApiKey: apiKey, fetch, timeouts, runtime }: LocalSettings, taker: Address): SwapProvider {
-  const http = createJupiterHttp({ fetch, timeoutMs: timeouts.jupiter, runtime, limiter: jupiterLimiter(baseUrl, apiKey, runtime) });
+  const timeoutMs = timeouts.jupiter;
+  const http = createJupiterHttp({ fetch, timeoutMs, runtime, limiter: jupiterLimiter({ baseUrl, apiKey, timeoutMs }, runtime) });
   const options = { baseUrl, apiKey, http, runtime };
   return createFallback({ first: createJupiterV1(options), second: createJupiterV2({ ...options, taker }), runtime });
 }

@@ -4,8 +4,7 @@ import { createHttp, type HttpOptions, type HttpPeer } from '../http.js';
 const JUPITER: HttpPeer = {
   failing({ status }, { attempts, retryAfterMs }) {
     if (status !== 429) return unavailable(`Jupiter answered ${status} in ${attempts} attempts. Try again later.`, status);
-    const message = `Jupiter is rate limiting this client. Wait ${retryAfterMs} ms, or set jupiterApiKey.`;
-    return new TransportError('rate_limited', message, { details: { retryAfterMs } });
+    return rateLimited(retryAfterMs);
   },
   lost: (cause, attempts) =>
     unavailable(`Jupiter could not be reached in ${attempts} attempts. Try again, and check jupiterUrl.`, 0, { cause }),
@@ -27,6 +26,11 @@ const JUPITER: HttpPeer = {
  */
 export function createJupiterHttp(options: Omit<HttpOptions, 'peer'>): typeof fetch {
   return createHttp({ ...options, peer: JUPITER });
+}
+
+export function rateLimited(retryAfterMs: number): TransportError<'rate_limited'> {
+  const message = `Jupiter is rate limiting this client. Wait ${retryAfterMs} ms, or set jupiterApiKey.`;
+  return new TransportError('rate_limited', message, { details: { retryAfterMs } });
 }
 
 function unavailable(message: string, status: number, more: { readonly cause?: unknown } = {}): TransportError<'jupiter_unavailable'> {

@@ -1,6 +1,8 @@
 import type { RequestLimiter } from '../http.js';
 import type { Runtime } from '../runtime.js';
 import { orAborted } from '../solana/bounded.js';
+import { jupiterBase } from './jupiter-url.js';
+import { createPauses } from './pause.js';
 
 const WINDOW_MS = 60_000;
 const MAX_PAUSE_MS = 60_000;
@@ -15,10 +17,18 @@ export interface Rate {
 const KEYLESS: Rate = { perWindow: 30, burst: 5 };
 const WITH_KEY: Rate = { perWindow: 60, burst: 10 };
 
-/** The limiter for a Jupiter address: a window for api.jup.ag itself; undefined for any other, which its own 429s slow down. */
-export function jupiterLimiter(baseUrl: string, apiKey: string | undefined, runtime: Runtime): RequestLimiter | undefined {
-  if (new URL(baseUrl).hostname !== 'api.jup.ag') return undefined;
-  const keyed = (apiKey?.trim() ?? '') !== '';
+/** Whose requests a limiter holds back, and the deadline of each of them. */
+interface Asking {
+  readonly baseUrl: string;
+  readonly apiKey: string | undefined;
+  readonly timeoutMs: number;
+}
+
+/** The limiter for a Jupiter address: a window for api.jup.ag itself; any other is left alone when its own answers ask for that. */
+export function jupiterLimiter({ baseUrl, apiKey, timeoutMs }: Asking, runtime: Runtime): RequestLimiter {
+  const key = apiKey?.trim() ?? '';
+  const keyed = key !== '';
+  if (new URL(baseUrl).hostname !== 'api.jup.ag') return createPauses(jupiterBase(baseUrl), key, timeoutMs, runtime);
   return createLimiter(keyed ? WITH_KEY : KEYLESS, runtime, keyed);
 }
 

@@ -22,8 +22,8 @@ afterEach(async () => {
 afterAll(() => sandbox.close());
 
 /** By its own clock, or by one on which nothing grows old. Has asked for a balance, and so has seen which network the node serves. */
-async function handlerOver({ timeStands = false } = {}) {
-  const transport = local({ rpcUrl: `${sandbox.rpcUrl}/?caller=service`, jupiterUrl: sandbox.jupiterUrl });
+async function handlerOver({ timeStands = false, jupiterApiKey = 'shared' } = {}) {
+  const transport = local({ rpcUrl: `${sandbox.rpcUrl}/?caller=service`, jupiterUrl: sandbox.jupiterUrl, jupiterApiKey });
   const handler = timeStands
     ? createHandler(
         coalesced(transport, { quoteMs: 1_000, balanceMs: 400 }, () => 5),
@@ -99,7 +99,8 @@ describe('many requests at once', () => {
 
 describe('an upstream that limits the service', () => {
   it('is not asked again before it is time, by whoever', async () => {
-    const { get } = await handlerOver();
+    // Its pause is for all of this process that ask with the same key.
+    const { get } = await handlerOver({ jupiterApiKey: 'limited' });
     sandbox.controls.aggregator.fault('*', {
       kind: 'status',
       status: 429,

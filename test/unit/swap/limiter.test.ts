@@ -84,11 +84,22 @@ describe('createLimiter', () => {
 });
 
 describe('jupiterLimiter', () => {
-  it("is for Jupiter's own host alone", () => {
+  it("counts requests for Jupiter's own host alone", async () => {
     const runtime = fakeRuntime();
-    expect(jupiterLimiter('https://api.jup.ag', undefined, runtime)).toBeDefined();
+    const leaves = (baseUrl: string) => leaveAt(jupiterLimiter({ baseUrl, apiKey: 'key', timeoutMs: 10_000 }, runtime), runtime, 100);
+    expect((await leaves('https://api.jup.ag')).at(-1)).toBeGreaterThan(60_000);
     for (const other of ['http://127.0.0.1:8080', 'https://proxy.example.com', 'https://api.jup.ag.example.com']) {
-      expect(jupiterLimiter(other, 'key', runtime)).toBeUndefined();
+      expect((await leaves(other)).at(-1)).toBe(0);
+    }
+  });
+
+  it('lets another host have its pause, of all who ask it by the same key', async () => {
+    const runtime = fakeRuntime();
+    const limiterOf = (baseUrl: string, apiKey?: string) => jupiterLimiter({ baseUrl, apiKey, timeoutMs: 1_000 }, runtime);
+    limiterOf('https://proxy.example.com/', 'key').observe(429, new Headers({ 'retry-after': '5' }));
+    await expect(limiterOf('https://proxy.example.com', ' key ').take()).rejects.toMatchObject({ details: { retryAfterMs: 5_000 } });
+    for (const free of [limiterOf('https://proxy.example.com'), limiterOf('https://other.example.com', 'key')]) {
+      expect(await leaveAt(free, runtime, 1)).toEqual([0]);
     }
   });
 
@@ -96,13 +107,13 @@ describe('jupiterLimiter', () => {
     [undefined, 5],
     ['  ', 5],
     ['key', 10],
-  ])('starts with the smallest plan of key %j', async (key, burst) => {
+  ])('starts with the smallest plan of key %j', async (apiKey, burst) => {
     const runtime = fakeRuntime();
-    const limiter = jupiterLimiter('https://api.jup.ag', key, runtime);
+    const limiter = jupiterLimiter({ baseUrl: 'https://api.jup.ag', apiKey, timeoutMs: 10_000 }, runtime);
     const start = runtime.now();
-    for (let n = 0; n < burst; n++) await limiter?.take();
+    for (let n = 0; n < burst; n++) await limiter.take();
     expect(runtime.now()).toBe(start);
-    await limiter?.take();
+    await limiter.take();
     expect(runtime.now()).toBeGreaterThan(start);
   });
 });

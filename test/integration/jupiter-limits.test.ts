@@ -1,0 +1,72 @@
+import { local } from 'exact-change';
+import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { failureOf } from '../helpers/payer.js';
+
+let sandbox: Sandbox;
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ confirmationMs: 20 });
+});
+afterEach(() => sandbox.controls.aggregator.restore());
+afterAll(() => sandbox.close());
+
+const QUOTE = 'GET /swap/v1/quote';
+const quotesAsked = () => sandbox.controls.aggregator.calls(QUOTE);
+
+/** A transport as one of several in this process has it, and which amounts it asked Jupiter about, and when. */
+function asking(jupiterApiKey: string, timeoutMs = 10_000) {
+  const sent: { amount: string; at: number; heardAt?: number }[] = [];
+  const recording: typeof fetch = async (input, init) => {
+    const { searchParams } = new URL(input instanceof Request ? input.url : input);
+    const one: (typeof sent)[number] = { amount: searchParams.get('amount') ?? '', at: Date.now() };
+    sent.push(one);
+    const response = await fetch(input, init);
+    one.heardAt = Date.now();
+    return response;
+  };
+  const { rpcUrl, jupiterUrl } = sandbox;
+  const transport = local({ rpcUrl, jupiterUrl, jupiterApiKey, fetch: recording, timeouts: { jupiter: timeoutMs } });
+  const quote = (amount: number) => transport.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: String(amount) });
+  return { sent, quote };
+}
+
+/** One quote is turned away three times, the last time for so many seconds. */
+async function turnedAway(first: ReturnType<typeof asking>, seconds: number): Promise<void> {
+  const { aggregator } = sandbox.controls;
+  aggregator.resetCalls();
+  aggregator.fault(QUOTE, { kind: 'status', status: 429, headers: { 'retry-after': '0' }, times: 2 });
+  aggregator.fault(QUOTE, { kind: 'status', status: 429, headers: { 'retry-after': String(seconds) }, times: 1 });
+  await expect(first.quote(1_000_000)).rejects.toMatchObject({ code: 'rate_limited', details: { retryAfterMs: seconds * 1000 } });
+  expect(quotesAsked()).toBe(3);
+}
+
+describe('a Jupiter address that limits one quote', () => {
+  it('is asked for no other before its pause is over, by no client with that key; then for one after the other', async () => {
+    const [first, second] = [asking('patient'), asking('patient')];
+    await turnedAway(first, 1);
+    const amounts = [2_000_000, 2_000_001, 2_000_002, 2_000_003];
+    const quotes = await Promise.all(amounts.map((amount) => second.quote(amount)));
+    expect(quotes.map(({ inAmount }) => inAmount)).toEqual(amounts.map(String));
+    expect(quotesAsked()).toBe(7);
+    expect(second.sent.map(({ amount }) => amount)).toEqual(amounts.map(String));
+    const over = Number(first.sent.at(-1)?.heardAt) + 1_000;
+    expect(second.sent.filter(({ at }) => at < over)).toEqual([]);
+  });
+
+  it('is not asked by who has no time to wait: the limit is named at once, not a timeout at last', async () => {
+    await turnedAway(asking('hasty'), 30);
+    const hasty = asking('hasty', 200);
+    for (const amount of [3_000_000, 3_000_001]) {
+      const error = await failureOf(hasty.quote(amount), 'rate_limited');
+      expect(error).toMatchObject({ name: 'TransportError', funds: 'untouched', retry: 'fresh' });
+      // What is left of what Jupiter asked for.
+      expect(error.details.retryAfterMs).toBeGreaterThan(10_000);
+      expect(error.details.retryAfterMs).toBeLessThanOrEqual(30_000);
+    }
+    expect([hasty.sent, quotesAsked()]).toEqual([[], 3]);
+    // Another key has limits of its own.
+    expect(await asking('other', 10_000).quote(3_000_002)).toMatchObject({ inAmount: '3000002' });
+    expect(quotesAsked()).toBe(4);
+  });
+});
