@@ -20,7 +20,7 @@ import { readOffers } from '../src/x402/offers.js';
 import { createPaymentId, encodePayment, offersPaymentId } from '../src/x402/payload.js';
 import type { PaymentRequired } from '../src/x402/types.js';
 import { createDesks, type Desk, type Desks } from './auto-pay-desks.js';
-import { landedAlready, type Landed } from './auto-pay-landing.js';
+import { throwIfFailed, type Landed } from './auto-pay-landing.js';
 import { readPayment, type ReadPayment } from './auto-pay-payment.js';
 import {
   bearerOf,
@@ -38,8 +38,9 @@ import {
   type SwapAttempt,
 } from './auto-pay-records.js';
 import { swapAmountOf } from './auto-pay-request.js';
-import { readSigned, readSwap } from './auto-pay-swap.js';
-import { bytesOf, firstOffer, hostOf, plan, planner, SWAP_WAIT_MS, type AutoPayDeps } from './local-auto-pay.js';
+import { readSigned, readSwap, type ReadSwap, type SignedBytes } from './auto-pay-swap.js';
+import { awaitVerdict, soon, SWAP_WAIT_MS } from './auto-pay-verdict.js';
+import { bytesOf, firstOffer, hostOf, plan, planner, type AutoPayDeps } from './local-auto-pay.js';
 import { parsedOffer, termsOf } from './local-parse.js';
 
 // A blockhash is at most 150 blocks old when it is used last, and a slot may pass without a block.
@@ -144,36 +145,53 @@ async function checkBudget(core: Core, spend: Spend): Promise<void> {
 /** Sends a signed swap, on record first, and plans the payment once it has landed. */
 async function swapStep(step: Step, bytes: Uint8Array): Promise<PaymentResult> {
   const { desk, request } = step;
-  const { signature } = readSigned(request.wallet, bytes);
-  const attempt = (await findSwap(desk.core, signature)) ?? (await reserveSwap(step, bytes));
-  if (attempt !== undefined && isPaid(attempt)) return standing(step, attempt);
-  if (attempt !== undefined) {
-    const landed = await waitFor(step, attempt);
-    if (landed === undefined) return submittedSwap(step, attempt);
-    if (landed.error !== undefined) throw landed.error;
-  }
+  const signed = readSigned(request.wallet, bytes);
+  const { signature } = signed;
+  const known = await findSwap(desk.core, signature);
+  if (known !== undefined && isPaid(known)) return standing(step, known);
+  const sent = await (known === undefined ? sendFirst(step, signed) : finish(step, known));
+  if ('state' in sent) return sent;
   try {
-    return { ...(attempt === undefined ? {} : { id: attempt.id }), ...(await planOn(step)) };
+    return { ...sent, ...(await planOn(step)) };
   } catch (error) {
     // Whatever keeps the payment from being made, the swap for it was.
     throw isExactChangeError(error) ? amendError(error, { moved: [{ kind: 'swap', signature }] }) : error;
   }
 }
 
+/** The answer where a swap is not decided yet, or else the id that it is on record with. Throws what it failed with. */
+type Sent = PaymentResult | Pick<PaymentResult, 'id'>;
+
+async function finish(step: Step, attempt: SwapAttempt): Promise<Sent> {
+  const landed = await waitFor(step, attempt);
+  if (landed === undefined) return submittedSwap(step, attempt);
+  if (landed.error !== undefined) throw landed.error;
+  return { id: attempt.id };
+}
+
 /**
- * Puts a swap on record. Undefined where it has landed already: it needs nobody to send it, and its bytes are anybody's, who must not fill the
- * wallet's budget with them.
+ * Puts a swap on record and sends it. One that a block has already needs nobody to send it, and its bytes are anybody's, who must not fill the
+ * wallet's budget with them; one that no block may have any more needs none.
  */
-async function reserveSwap(step: Step, bytes: Uint8Array): Promise<SwapAttempt | undefined> {
+async function sendFirst(step: Step, signed: SignedBytes): Promise<Sent> {
+  const { desk, request, terms, signal } = step;
+  const { core } = desk;
+  const swap = await readSwap(core.rpc, request.wallet, signed, signal);
+  const verdict = await soon(signal, (within) => awaitVerdict(core.rpc, core.config.runtime, signed, within));
+  await throwIfFailed(core, signed.signature, verdict);
+  if (verdict.state === 'waiting') {
+    return { state: 'swap_submitted', signature: signed.signature, offer: firstOffer(terms, core.config.network, request.wallet) };
+  }
+  if (verdict.state !== 'open') return {};
+  const attempt = await reserveSwap(step, signed, swap, verdict.slot);
+  return isPaid(attempt) ? standing(step, attempt) : finish(step, attempt);
+}
+
+/** Puts a swap on record whose blockhash was valid at a slot. */
+async function reserveSwap(step: Step, signed: SignedBytes, swap: ReadSwap, minContextSlot: number): Promise<SwapAttempt> {
   const { deps, desk, request, terms, purchase, signal } = step;
   const { core } = desk;
   const { runtime } = core.config;
-  const signed = readSigned(request.wallet, bytes);
-  const swap = await readSwap(core.rpc, request.wallet, signed, signal);
-  const { valid, slot: minContextSlot } = await core.rpc.isBlockhashValid(signed.decoded.blockhash, { signal });
-  const already = await landedAlready(core, signed.signature, valid, signal);
-  if (already?.error !== undefined) throw already.error;
-  if (already !== undefined) return undefined;
   const planning = planner(deps, request, true);
   await planning.ready();
   const otherMint = new ProtocolError(

@@ -6,6 +6,7 @@ import { TransactionError, type ExactChangeError } from '../src/errors.js';
 import type { SignedSwap, SwapOutcome } from '../src/journal/types.js';
 import { landTransaction } from '../src/solana/confirm.js';
 import { SIGNATURE_LAMPORTS } from '../src/swap/budget.js';
+import type { Verdict } from './auto-pay-verdict.js';
 
 /** What became of a swap, and the error that it failed with. */
 export interface Landed {
@@ -32,28 +33,17 @@ export async function landSwap(core: Core, swap: SignedSwap): Promise<Landed | u
       signal,
     });
     if (landing.outcome === 'confirmed') return confirmed(core, swap);
-    if (landing.outcome === 'failed') {
-      const feeLamports = (await readLanded(core, signature))?.feeLamports ?? SIGNATURE_LAMPORTS;
-      return failed('swap_failed', swapFailed({ signature, reason: landing.error, feeLamports: feeLamports.toString() }));
-    }
-    if (landing.outcome === 'expired') return failed('swap_expired', errorOf('swap_expired', signature));
+    if (landing.outcome === 'failed') return failed('swap_failed', await failedSwap(core, signature, landing.error));
+    if (landing.outcome === 'expired') return failed('swap_expired', expiredSwap(signature));
     await runtime.idle(wait, signal).catch(() => undefined);
   }
   return undefined;
 }
 
-/** What the chain shows of a swap already; undefined where it may still land. */
-export async function landedAlready(
-  { rpc }: Core,
-  signature: string,
-  isValid: boolean,
-  signal: AbortSignal | undefined,
-): Promise<{ readonly error?: ExactChangeError } | undefined> {
-  const [status = null] = await rpc.statuses([signature], { history: true, signal });
-  if (status === null) return isValid ? undefined : { error: errorOf('swap_expired', signature) };
-  return status.error === null
-    ? {}
-    : { error: swapFailed({ signature, reason: status.error, feeLamports: SIGNATURE_LAMPORTS.toString() }) };
+/** Throws the error of a swap that came to nothing. */
+export async function throwIfFailed(core: Core, signature: string, verdict: Verdict): Promise<void> {
+  if (verdict.state === 'failed') throw await failedSwap(core, signature, verdict.reason);
+  if (verdict.state === 'expired') throw expiredSwap(signature);
 }
 
 /** What was put on record of a swap. */
@@ -80,10 +70,19 @@ function failed(code: 'swap_failed' | 'swap_expired', error: ExactChangeError): 
 }
 
 function errorOf(code: string, signature: string): ExactChangeError {
-  if (code === 'swap_expired') {
-    return new TransactionError('swap_expired', 'The swap did not land before its blockhash expired, and now never can. Try again.', {
-      details: { signature },
-    });
-  }
+  if (code === 'swap_expired') return expiredSwap(signature);
   return swapFailed({ signature, reason: 'it is on record as failed', feeLamports: SIGNATURE_LAMPORTS.toString() });
+}
+
+/** The error of a swap that landed and failed, with what that cost. */
+async function failedSwap(core: Core, signature: string, reason: string): Promise<ExactChangeError> {
+  const feeLamports = (await readLanded(core, signature))?.feeLamports ?? SIGNATURE_LAMPORTS;
+  return swapFailed({ signature, reason, feeLamports: feeLamports.toString() });
+}
+
+/** The error of a swap that is proved never to land. */
+function expiredSwap(signature: string): ExactChangeError {
+  return new TransactionError('swap_expired', 'The swap did not land before its blockhash expired, and now never can. Try again.', {
+    details: { signature },
+  });
 }

@@ -5,10 +5,8 @@ import { coreOver, type Core } from '../src/autopay/core.js';
 import { findFunding } from '../src/autopay/funding.js';
 import { composePayment } from '../src/autopay/sign-payment.js';
 import { RESEND_MS } from '../src/autopay/run-swap.js';
-import { readLanded, swapFailed } from '../src/autopay/swap-outcome.js';
 import type { LocalSettings } from '../src/config.js';
-import { startDeadline } from '../src/deadline.js';
-import { amendError, ConfigError, isExactChangeError, TransactionError } from '../src/errors.js';
+import { amendError, ConfigError, isExactChangeError } from '../src/errors.js';
 import { createEvents } from '../src/events.js';
 import { newWallet } from '../src/journal/registry.js';
 import { refuse } from '../src/policy/read.js';
@@ -16,14 +14,15 @@ import { isAddress } from '../src/solana/address.js';
 import { landTransaction } from '../src/solana/confirm.js';
 import type { Rpc } from '../src/solana/rpc.js';
 import { assembleTransaction, firstSignature } from '../src/solana/transaction.js';
-import { SIGNATURE_LAMPORTS } from '../src/swap/budget.js';
 import type { AutoPayRequest, PaymentResult, Transport } from '../src/transport.js';
 import { readOffers } from '../src/x402/offers.js';
 import { encodePayment } from '../src/x402/payload.js';
 import type { PaymentRequired } from '../src/x402/types.js';
+import { throwIfFailed } from './auto-pay-landing.js';
 import { readPayment } from './auto-pay-payment.js';
 import { narrowed, swapAmountOf } from './auto-pay-request.js';
-import { readSigned } from './auto-pay-swap.js';
+import { readSigned, type SignedBytes } from './auto-pay-swap.js';
+import { awaitVerdict, soon, type Verdict } from './auto-pay-verdict.js';
 import { parsedOffer, termsOf } from './local-parse.js';
 
 /** @internal What a step works with. */
@@ -32,9 +31,6 @@ export interface AutoPayDeps {
   readonly rpc: Rpc;
   readonly transport: Transport;
 }
-
-// An HTTP caller does not wait for long; what is not confirmed by then is asked for again.
-export const SWAP_WAIT_MS = 20_000;
 
 /** One step of a payment that somebody else signs. Keeps nothing between steps. */
 export async function autoPayStep(
@@ -141,37 +137,25 @@ function present(terms: PaymentRequired, network: string, wallet: string, bytes:
   return { state: 'ready_to_present', offer: parsedOffer(reading, envelope), header };
 }
 
-/** Sends a signed swap and waits a while; its signature where it is not confirmed by then. */
+/** Sends a signed swap and waits a while; its signature where it is not decided by then. What landed or died before is told at once. */
 async function submit(core: Core, wallet: string, bytes: Uint8Array, signal: AbortSignal | undefined): Promise<string | undefined> {
-  readSigned(wallet, bytes);
-  const { rpc, config, blockhashes } = core;
-  // No blockhash of before outlives one of now.
-  const { lastValidBlockHeight } = await blockhashes.fresh({ signal });
-  const deadline = startDeadline(SWAP_WAIT_MS, signal);
-  const landing = await landTransaction({
-    rpc,
-    runtime: config.runtime,
-    bytes,
-    lastValidBlockHeight,
-    resendMs: RESEND_MS,
-    signal: deadline.signal,
+  const signed = readSigned(wallet, bytes);
+  const verdict = await soon(signal, async (within) => {
+    const found = await awaitVerdict(core.rpc, core.config.runtime, signed, within);
+    return found.state === 'open' ? land(core, signed, found.slot, within) : found;
   });
-  deadline.end();
-  const id = firstSignature(bytes);
-  switch (landing.outcome) {
-    case 'confirmed':
-      return undefined;
-    case 'unknown':
-      return id;
-    case 'failed': {
-      const feeLamports = (await readLanded(core, id))?.feeLamports ?? SIGNATURE_LAMPORTS;
-      throw swapFailed({ signature: id, reason: landing.error, feeLamports: feeLamports.toString() });
-    }
-    case 'expired':
-      throw new TransactionError('swap_expired', 'The swap did not land before its blockhash expired, and now never can. Try again.', {
-        details: { signature: id },
-      });
-  }
+  await throwIfFailed(core, signed.signature, verdict);
+  return verdict.state === 'confirmed' ? undefined : signed.signature;
+}
+
+/** Sends a swap whose blockhash was valid at a slot. */
+async function land({ rpc, config }: Core, { bytes }: SignedBytes, minContextSlot: number, signal: AbortSignal): Promise<Verdict> {
+  const { runtime } = config;
+  // No blockhash of before outlives one of now.
+  const { lastValidBlockHeight } = await rpc.latestBlockhash({ minContextSlot, signal });
+  const landing = await landTransaction({ rpc, runtime, bytes, lastValidBlockHeight, resendMs: RESEND_MS, signal });
+  if (landing.outcome === 'failed') return { state: 'failed', reason: landing.error };
+  return { state: landing.outcome === 'unknown' ? 'waiting' : landing.outcome };
 }
 
 /** The first offer that can be paid, or else the first. */

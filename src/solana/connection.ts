@@ -108,7 +108,10 @@ function rpcOver(all: Nodes): Rpc {
 
     isBlockhashValid: (blockhash, call) =>
       ask('isBlockhashValid', call, async (node) => {
-        const { context, value } = await node.isBlockhashValid(blockhash, settings(call));
+        const { context, value } = await node.isBlockhashValid(blockhash, {
+          ...settings(call),
+          commitment: call?.commitment ?? COMMITMENT,
+        });
         return { slot: readSlot(context, call), valid: value };
       }),
 

@@ -97,8 +97,11 @@ export interface Rpc {
   latestBlockhash(options?: CallOptions): Promise<{ blockhash: string; lastValidBlockHeight: bigint; slot: number }>;
   /** The newest block at a commitment. */
   tip(commitment: Commitment, options?: CallOptions): Promise<Tip>;
-  /** Whether a transaction with it can land yet, as of the slot. */
-  isBlockhashValid(blockhash: string, options?: CallOptions): Promise<{ slot: number; valid: boolean }>;
+  /** Whether a transaction with it can land yet, as of the slot: at a commitment, or at `confirmed`. */
+  isBlockhashValid(
+    blockhash: string,
+    options?: CallOptions & { readonly commitment?: Commitment },
+  ): Promise<{ slot: number; valid: boolean }>;
   /** The oldest slot that the node's history still holds. */
   firstSlot(options?: CallOptions): Promise<number>;
   /** Lamports that make an account of `bytes` rent-exempt. */

@@ -180,6 +180,32 @@ describe('the service over a socket', () => {
     });
   });
 
+  it('says at once, and each time, what became of a swap that it is handed again long after', async () => {
+    const paymentRequired = await termsOf(`${sandbox.apiUrl}/usdc`);
+    const swapper = async () => {
+      const wallet = await sandbox.createWallet({ SOL: '0.5' });
+      const request = { paymentRequired, wallet: wallet.address, autoSwap: true };
+      const { wire, signature } = await sign(wallet, (await post('/api/x402/auto-pay', request)).swap?.transaction);
+      return { signature: signature(), send: () => post('/api/x402/auto-pay', { ...request, signedSwap: wire }) };
+    };
+    const isDecided = ({ send }: Awaited<ReturnType<typeof swapper>>) =>
+      until('the swap is decided', async () => {
+        const answer = await send();
+        return answer.state === 'swap_submitted' ? undefined : answer;
+      });
+    const [swapped, failed, unsent] = [await swapper(), await swapper(), await swapper()];
+    await isDecided(swapped);
+    sandbox.controls.aggregator.setVenue({ deviationBps: 80 });
+    await isDecided(failed);
+    // No block takes their blockhash any more, the final ones included, and nodes know of them from their history alone.
+    sandbox.controls.node.warp();
+    for (let times = 0; times < 2; times += 1) {
+      expect(await swapped.send()).toMatchObject({ state: 'ready_to_sign' });
+      expect(await failed.send()).toMatchObject({ code: 'swap_failed', funds: 'untouched', details: { signature: failed.signature } });
+      expect(await unsent.send()).toMatchObject({ code: 'swap_expired', funds: 'untouched', details: { signature: unsent.signature } });
+    }
+  });
+
   it.each<[string, object, string]>([
     ['another provider', { provider: 'nobody' }, 'quote_mismatch'],
     ['nothing of Jupiter in it', { raw: {} }, 'quote_mismatch'],

@@ -49,9 +49,10 @@ export class Blocks {
     this.blocks = this.blocks.slice(-KEPT);
   }
 
-  isValid(hash: string): boolean {
+  /** Whether the block after one of them may have a transaction with it. */
+  isValid(hash: string, { height } = this.tip): boolean {
     const block = this.byHash.get(hash);
-    return block !== undefined && this.tip.height - block.height <= MAX_AGE;
+    return block !== undefined && block.height <= height && height - block.height <= MAX_AGE;
   }
 
   /** Slot hashes as the sysvar has them: newest first, without the slot that is being made. */

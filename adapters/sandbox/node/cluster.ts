@@ -55,7 +55,8 @@ export const clusterMethods = {
   isBlockhashValid: ({ chain }, params) => {
     const hash = params.string(0);
     if (fromBase58(hash)?.length !== 32) throw invalidParams('Invalid param: WrongSize');
-    return withContext(slotFor(chain, params.config(1)), chain.blocks.isValid(hash));
+    const config = params.config(1);
+    return withContext(slotFor(chain, config), chain.blocks.isValid(hash, blockAt(chain, config.commitment())));
   },
 
   getMinimumBalanceForRentExemption: ({ chain }, params) => chain.rent(BigInt(params.integer(0))),
