@@ -27,7 +27,7 @@ const COMPOSED = new Set(['adapters/local.ts', 'adapters/remote.ts']);
 const LOADS: readonly { readonly root: string; readonly heavy: RegExp; readonly why: string }[] = [
   {
     root: 'src/index.ts',
-    heavy: /^(@solana\/(web3\.js|spl-token)|@jup-ag\/api|ky|valibot)(\/|$)/,
+    heavy: /^(@solana\/(web3\.js|spl-token)|@jup-ag\/api|ky|valibot|pg|pg-boss|standardwebhooks)(\/|$)/,
     why: 'the first import of the package would load it',
   },
   {
