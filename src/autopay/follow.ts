@@ -51,10 +51,15 @@ async function watch(core: Core, open: Open, emit: Emit): Promise<void> {
   const { signal } = core.closing;
   const listening = listenTo(core.rpc, core.config.runtime, open.attempt.payment.source);
   try {
-    for (let look = true; !signal.aborted; look = await listening.next(signal)) {
-      // A node that does not answer decides nothing: it is asked again later.
-      if (!look && !isDecided(open) && !(await isPast(core, open, signal).catch(() => true))) continue;
-      if (await decide(core, open, emit, signal).catch(() => false)) return;
+    for (let look = true; !signal.aborted;) {
+      let failed = false;
+      if (look || isDecided(open) || (await isPast(core, open, signal).catch(() => true))) {
+        const isOver = await decide(core, open, emit, signal).catch(() => undefined);
+        if (isOver === true) return;
+        // A node or journal that does not answer decides nothing: it is asked again after the next wait, whatever is heard until then.
+        failed = isOver === undefined;
+      }
+      look = (await listening.next(signal)) || failed;
     }
   } finally {
     listening.end();

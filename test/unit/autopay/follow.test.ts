@@ -72,3 +72,22 @@ describe('what a payment holds', () => {
     expect(await left()).toEqual([60n, 0n]);
   });
 });
+
+describe('what a journal could not take', () => {
+  it('is decided again after the next wait, also where a subscription is silent since', async () => {
+    const { core, open } = await followed({ slot: 2_000, height: 1n, history: { tx } });
+    let now = 0;
+    const tried: number[] = [];
+    const put = () => (tried.push(now), now < 3_000 ? Promise.reject(new Error('down')) : Promise.resolve());
+    const idle = (ms: number) => ((now += ms), Promise.resolve());
+    const live = {
+      ...core,
+      journal: { ...core.journal, put },
+      config: { ...core.config, runtime: { ...core.config.runtime, idle } },
+      rpc: { ...core.rpc, onAccount: () => ({ isLive: () => true, end: () => undefined }) },
+    };
+    await follow(live, open, () => undefined);
+    expect(open.attempt.state).toBe('settled');
+    expect(tried).toEqual([0, 250, 750, 1_750, 3_750]);
+  });
+});
