@@ -5,14 +5,16 @@ import type { FetchHandler } from './fetch-handler.js';
 import { ALWAYS, requestIdOf } from './http/headers.js';
 import { RequestRefusal } from './http/refusal.js';
 import { requestOf, type Incoming } from './node-incoming.js';
+import { turnOf } from './node-turns.js';
 
-/** One request of Node, answered by a handler. Rejects where the handler does, with nothing answered. */
+/** One request of Node, answered by a handler after those that came before it. Rejects where the handler does, with nothing answered. */
 export async function exchange(
   handler: FetchHandler,
   message: IncomingMessage,
   outgoing: ServerResponse,
   incoming: Incoming,
 ): Promise<void> {
+  if (!(await turnOf(message, outgoing))) return;
   let request: Request;
   try {
     request = requestOf(message, outgoing, incoming);

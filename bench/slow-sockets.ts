@@ -24,7 +24,7 @@ interface Attack {
 const HEAD = `POST /api/x402/parse-payment HTTP/1.1\r\nHost: 127.0.0.1\r\nx-api-key: ${API_KEY}\r\nContent-Type: application/json\r\n`;
 const TEN_MEGABYTES = 10_000_000;
 const DEEP = '['.repeat(60_000);
-const PAGES = 'GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'.repeat(50);
+const PAGES = 'GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'.repeat(1_000);
 
 const ATTACKS: readonly Attack[] = [
   { name: 'headers a byte at a time', speak: (socket) => drip('GET /api/health HTTP/1.1\r\nHost: 127.0.0.1\r\nx-slow: ')(socket.resume()) },

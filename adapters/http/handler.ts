@@ -68,12 +68,23 @@ function placesOf(transport: Transport, settings: HandlerSettings): ReadonlyMap<
   for (const route of routes) serve(route.operation, (request, url) => operate(route, request, url, settings));
   serve(pages.health, async () => ({ status: 'ok' }));
   serve(pages.openapi, async () => openapi);
-  const openapi = {
+  const openapi = new Written({
     ...document,
     servers: [{ url: basePath === '' ? '/' : basePath }],
     paths: Object.fromEntries(Object.entries(document.paths).filter(([path]) => places.has(basePath + path))),
-  };
+  });
   return places;
+}
+
+/** An answer that is the same each time, and is put into JSON for the first alone. */
+class Written {
+  #text: string | undefined;
+
+  constructor(private readonly value: object) {}
+
+  text(): string {
+    return (this.#text ??= JSON.stringify(this.value));
+  }
 }
 
 async function answerOf(request: Request, places: ReadonlyMap<string, Place>, settings: HandlerSettings): Promise<unknown> {
@@ -178,7 +189,8 @@ function report({ onError }: HandlerSettings, error: unknown, requestId: string)
 }
 
 function json({ method }: Request, status: number, type: string, body: unknown, headers: Readonly<Record<string, string>>): Response {
-  return new Response(method === 'HEAD' ? null : JSON.stringify(body), { status, headers: { 'content-type': type, ...headers } });
+  const text = () => (body instanceof Written ? body.text() : JSON.stringify(body));
+  return new Response(method === 'HEAD' ? null : text(), { status, headers: { 'content-type': type, ...headers } });
 }
 
 function withHeaders(response: Response, headers: Readonly<Record<string, string>>): Response {

@@ -160,6 +160,59 @@ describe('what is too much', () => {
   });
 });
 
+describe('requests that are sent ahead of their answers', () => {
+  /** A handler that says what it was asked for, and how many of its calls there ever were at once. */
+  function countingHandler() {
+    const asked: string[] = [];
+    let underWay = 0;
+    let most = 0;
+    const handle: FetchHandler = async ({ url }) => {
+      asked.push(new URL(url).pathname);
+      underWay += 1;
+      most = Math.max(most, underWay);
+      await new Promise(setImmediate);
+      underWay -= 1;
+      return new Response(url.slice(-3));
+    };
+    return { handle, asked, most: () => most };
+  }
+  const pipelined = (count: number) => Array.from({ length: count }, (_, index) => `GET /${100 + index} HTTP/1.1\r\nHost: localhost\r\n`);
+  const paths = (from: number, count: number) => Array.from({ length: count }, (_, index) => `/${from + index}`);
+
+  it('are worked for one at a time and answered in their order', async () => {
+    const { handle, asked, most } = countingHandler();
+    const text = `${pipelined(16).join('\r\n')}Connection: close\r\n\r\n`;
+    const heard = await readToEnd(await socketTo(await serving({}, handle), text));
+    expect(heard.match(/(?<=\r\n\r\n)\d{3}/g)).toEqual(paths(100, 16).map((path) => path.slice(1)));
+    expect(asked).toEqual(paths(100, 16));
+    expect(most()).toBe(1);
+  });
+
+  it('cost the work for one and the connection where they are without end', async () => {
+    const asked: string[] = [];
+    const stopped: AbortSignal[] = [];
+    const service = await serving({}, ({ url, signal }) => {
+      asked.push(new URL(url).pathname);
+      stopped.push(signal);
+      return new Promise(() => undefined);
+    });
+    await readToEnd(await socketTo(service, `${pipelined(900).join('\r\n')}\r\n`));
+    expect(asked).toEqual(['/100']);
+    await until('the call is stopped', async () => stopped[0]?.aborted || undefined);
+  });
+
+  it('count no more once they are answered', async () => {
+    const { handle } = countingHandler();
+    const service = await serving({}, handle);
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const ports = new Set<number | undefined>();
+    agent.on('free', (socket: Socket) => ports.add(socket.localPort));
+    for (const path of paths(200, 40)) expect((await rawRequest(`${service.url}${path}`, { agent })).text).toBe(path.slice(1));
+    expect(ports.size).toBe(1);
+    agent.destroy();
+  });
+});
+
 describe('the host that a request names', () => {
   const statusFor = async ({ url, port }: Service, host: string) =>
     (await rawRequest(`${url}/api/health`, { headers: { host: host.replace('PORT', String(port)) } })).status;
