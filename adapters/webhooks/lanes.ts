@@ -26,9 +26,18 @@ export interface Lanes {
   add(leased: Leased, now: number): number;
   /** One that may run now, and counts as running until it has ended. */
   next(now: number): Leased | undefined;
-  end(leased: Leased): void;
+  end(leased: Leased, now: number): void;
   /** All that wait, which wait no longer. */
   clear(): readonly Leased[];
+}
+
+/** What runs at a time. */
+interface View {
+  runningFor(endpoint: string): number;
+  /** How long an endpoint takes, its slowest delivery that runs included. */
+  paceOf(endpoint: string): number;
+  /** Whether those of its kind have no place left. */
+  isKindFull(endpoint: string): boolean;
 }
 
 /** Enough to do for an endpoint, for each delivery that it may have at once. */
@@ -36,17 +45,40 @@ const WAITING_PER_PLACE = 16;
 /** An endpoint that takes longer is not waited for. */
 const SLOW_MS = 100;
 const SOONEST_MS = 1_000;
+/** Endpoints that take longer share half of the places, however many they are: who answers in time waits for none of them. */
+const LATE_MS = 2_000;
+/** Of all places, those that endpoints may have together of which nothing is known yet, and those that are late. */
+const UNPROVEN = 3 / 4;
+const LATE = 1 / 2;
+/** Of how many endpoints it is remembered how long they take. */
+const REMEMBERED = 10_000;
 
 export function createLanes({ concurrency, perEndpoint, neededMs }: LaneLimits): Lanes {
   // By the job's id: one whose lease was over is given again.
   const running = new Map<string, Leased & { readonly since: number }>();
   const waiting = new Map<string, Leased>();
-  const countOf = (lane: ReadonlyMap<string, Leased>, endpoint: string) =>
-    [...lane.values()].reduce((sum, one) => sum + (one.endpoint === endpoint ? 1 : 0), 0);
-  const isFull = (endpoint: string) => countOf(waiting, endpoint) >= perEndpoint * WAITING_PER_PLACE;
-  /** How long its slowest delivery has taken by now. */
-  const ageOf = (endpoint: string, now: number) =>
-    [...running.values()].reduce((most, one) => (one.endpoint === endpoint ? Math.max(most, now - one.since) : most), 0);
+  /** How long deliveries to an endpoint take: as the last one, or half of what was said before. */
+  const took = new Map<string, number>();
+  const waitingFor = (endpoint: string) => [...waiting.values()].reduce((sum, one) => sum + (one.endpoint === endpoint ? 1 : 0), 0);
+  const isFull = (endpoint: string) => waitingFor(endpoint) >= perEndpoint * WAITING_PER_PLACE;
+  const viewAt = (now: number): View => {
+    const runs = new Map<string, { readonly count: number; readonly age: number }>();
+    for (const { endpoint, since } of running.values()) {
+      const { count, age } = runs.get(endpoint) ?? { count: 0, age: 0 };
+      runs.set(endpoint, { count: count + 1, age: Math.max(age, now - since) });
+    }
+    const paceOf = (endpoint: string) => Math.max(took.get(endpoint) ?? 0, runs.get(endpoint)?.age ?? 0);
+    const isLate = (endpoint: string) => paceOf(endpoint) >= LATE_MS;
+    const isUnproven = (endpoint: string) => !took.has(endpoint) || isLate(endpoint);
+    const haveAll = (part: number, is: (endpoint: string) => boolean) =>
+      [...runs].reduce((sum, [endpoint, { count }]) => sum + (is(endpoint) ? count : 0), 0) >= Math.max(1, Math.floor(concurrency * part));
+    const [noneForLate, noneForUnproven] = [haveAll(LATE, isLate), haveAll(UNPROVEN, isUnproven)];
+    return {
+      runningFor: (endpoint) => runs.get(endpoint)?.count ?? 0,
+      paceOf,
+      isKindFull: (endpoint) => (noneForLate && isLate(endpoint)) || (noneForUnproven && isUnproven(endpoint)),
+    };
+  };
   return {
     get waiting() {
       return waiting.size;
@@ -54,22 +86,26 @@ export function createLanes({ concurrency, perEndpoint, neededMs }: LaneLimits):
     hasRoom(now) {
       if (running.size >= concurrency) return false;
       const endpoints = new Set([...waiting.values()].map(({ endpoint }) => endpoint));
-      return ![...endpoints].some((endpoint) => isFull(endpoint) && ageOf(endpoint, now) < SLOW_MS);
+      const { paceOf, isKindFull } = viewAt(now);
+      return ![...endpoints].some((endpoint) => isFull(endpoint) && paceOf(endpoint) < SLOW_MS && !isKindFull(endpoint));
     },
     add(leased, now) {
       const { job, endpoint } = leased;
       if (running.has(job.id)) return 0;
-      const age = ageOf(endpoint, now);
-      if (!waiting.has(job.id) && isFull(endpoint) && age >= SLOW_MS) return Math.max(SOONEST_MS, age * WAITING_PER_PLACE);
+      const { paceOf, isKindFull } = viewAt(now);
+      const pace = paceOf(endpoint);
+      if (!waiting.has(job.id) && isFull(endpoint) && (pace >= SLOW_MS || isKindFull(endpoint)))
+        return Math.max(SOONEST_MS, pace * WAITING_PER_PLACE);
       waiting.set(job.id, leased);
       return 0;
     },
     next(now) {
       if (running.size >= concurrency) return undefined;
+      const { runningFor, isKindFull } = viewAt(now);
       for (const [id, leased] of waiting) {
         // Whoever is given it next delivers it.
         const isOver = leased.until - now < neededMs;
-        if (!isOver && countOf(running, leased.endpoint) >= perEndpoint) continue;
+        if (!isOver && (runningFor(leased.endpoint) >= perEndpoint || isKindFull(leased.endpoint))) continue;
         waiting.delete(id);
         if (isOver) continue;
         running.set(id, { ...leased, since: now });
@@ -77,8 +113,15 @@ export function createLanes({ concurrency, perEndpoint, neededMs }: LaneLimits):
       }
       return undefined;
     },
-    end({ job }) {
+    end({ job, endpoint }, now) {
+      const since = running.get(job.id)?.since ?? now;
       running.delete(job.id);
+      const before = took.get(endpoint) ?? 0;
+      // Those that were told last are remembered.
+      took.delete(endpoint);
+      took.set(endpoint, Math.max(now - since, Math.floor(before / 2)));
+      const [first] = took.keys();
+      if (took.size > REMEMBERED && first !== undefined) took.delete(first);
     },
     clear() {
       const all = [...waiting.values()];

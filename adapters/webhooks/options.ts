@@ -13,7 +13,7 @@ export interface WebhooksOptions {
   readonly allowPrivateTargets?: boolean | undefined;
   /** Milliseconds for one delivery, from the name to the answer; default 20000. */
   readonly timeoutMs?: number | undefined;
-  /** Deliveries at once; default 16. */
+  /** Deliveries at once; default 16. Endpoints that take longer than 2 s share half of them, with those that are new three quarters. */
   readonly concurrency?: number | undefined;
   /** Of those, to one endpoint; default 4, or half of `concurrency` where that is less. */
   readonly perEndpoint?: number | undefined;

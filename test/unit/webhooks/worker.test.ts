@@ -347,6 +347,28 @@ describe('many events', () => {
     expect(deliveries.filter((delivery) => pathOf(delivery) === '/slow')).toHaveLength(2);
     expect(deliveries.filter((delivery) => pathOf(delivery) === '/quick').map(idOf)).toEqual([`${attempt}_payment_failed`]);
   });
+
+  it('are not held up by endpoints that are slow, however many, where theirs has answered in time', async () => {
+    const { webhooks, register, clock, fail, deliveries } = hub((path, delivery) => (path === '/quick' ? ok : hanging(delivery)));
+    webhooks.start();
+    await register('/quick');
+    await fail();
+    await clock.pass(SECOND_MS);
+    for (let place = 0; place < 20; place += 1) await register(`/slow/${place}`);
+    for (let event = 0; event < 10; event += 1) await fail();
+    await clock.pass(60 * SECOND_MS);
+    expect(deliveries.filter((delivery) => pathOf(delivery) !== '/quick')).toHaveLength(12);
+    const told = deliveries.filter((delivery) => pathOf(delivery) === '/quick');
+    expect(told).toHaveLength(11);
+    const attempt = await fail();
+    await clock.pass(15 * SECOND_MS);
+    expect(
+      deliveries
+        .filter((delivery) => pathOf(delivery) === '/quick')
+        .map(idOf)
+        .slice(11),
+    ).toEqual([`${attempt}_payment_failed`]);
+  });
 });
 
 describe('an outbox that fails', () => {
