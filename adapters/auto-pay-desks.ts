@@ -4,10 +4,11 @@ import { follow, openOf, type Open } from '../src/autopay/follow.js';
 import { guardJournal } from '../src/autopay/guard-journal.js';
 import { ownerOf } from '../src/autopay/owner.js';
 import { createEvents } from '../src/events.js';
+import { isHanded } from '../src/journal/handed.js';
 import { knownWallet, newWallet } from '../src/journal/registry.js';
 import type { Journal } from '../src/journal/types.js';
 import { landedBefore, landSwap, type Landed } from './auto-pay-landing.js';
-import { findReserved, hasSwap, isOurs, isPaid, type PaidAttempt, type SwapAttempt } from './auto-pay-records.js';
+import { findReserved, hasSwap, isPaid, type PaidAttempt, type SwapAttempt } from './auto-pay-records.js';
 import type { AutoPayDeps } from './local-auto-pay.js';
 import { transportClosed } from './local-closed.js';
 
@@ -183,7 +184,7 @@ function deskOver(core: Core, behind: (task: Promise<unknown>) => void): Desk {
 async function takeUp(desk: Desk): Promise<void> {
   const { core } = desk;
   for await (const attempt of core.journal.attempts(ownerOf(core), { state: 'signed' })) if (isPaid(attempt)) await desk.watch(attempt);
-  for (const attempt of (await deadOnes(core, 'reserved')).filter(isOurs)) {
+  for (const attempt of (await deadOnes(core, 'reserved')).filter(isHanded)) {
     if (!hasSwap(attempt)) await core.journal.release(attempt.id);
     else {
       await core.claims.take(attempt.id);

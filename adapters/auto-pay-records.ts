@@ -3,6 +3,7 @@ import { hex } from '@scure/base';
 import type { Core } from '../src/autopay/core.js';
 import { ownerOf } from '../src/autopay/owner.js';
 import { ConfigError } from '../src/errors.js';
+import { HANDED, isHanded } from '../src/journal/handed.js';
 import type { Attempt } from '../src/journal/types.js';
 import type { Spend } from '../src/policy/caps.js';
 
@@ -18,22 +19,17 @@ export interface Purchase {
   readonly idempotencyKey: string | undefined;
 }
 
-// What we are handed is told by its signature; a request, which is what clients are told by, we do not see.
-const OURS = 'auto-pay ';
 const ID_BYTES = 12;
 // The bytes of a swap are worthless after minutes, whatever clocks say.
 const LOOK_BACK_MS = 24 * 60 * 60_000;
 
-export const swapPrint = (signature: string): string => `${OURS}swap ${signature}`;
-export const paymentPrint = (payerSignature: string): string => `${OURS}payment ${payerSignature}`;
+// What we are handed is told by its signature; a request, which is what clients are told by, we do not see.
+export const swapPrint = (signature: string): string => `${HANDED}swap ${signature}`;
+export const paymentPrint = (payerSignature: string): string => `${HANDED}payment ${payerSignature}`;
 
 /** The id of the attempt that begins with a signature: the same bytes never make two. */
 export function idOf(print: string): string {
   return hex.encode(sha256(new TextEncoder().encode(print)).subarray(0, ID_BYTES));
-}
-
-export function isOurs({ fingerprint }: Attempt): boolean {
-  return fingerprint.startsWith(OURS);
 }
 
 export function hasSwap(attempt: Attempt): attempt is SwapAttempt {
@@ -69,7 +65,7 @@ export async function findReserved(core: Core, id: string): Promise<Attempt | un
 export async function findFunded(core: Core, purchase: Purchase, spend: Spend): Promise<SwapAttempt | undefined> {
   const { url, idempotencyKey } = purchase;
   for await (const attempt of core.journal.attempts(ownerOf(core), { state: 'reserved' })) {
-    if (!isOurs(attempt) || !hasSwap(attempt) || attempt.swap.outcome?.state !== 'confirmed') continue;
+    if (!isHanded(attempt) || !hasSwap(attempt) || attempt.swap.outcome?.state !== 'confirmed') continue;
     if (attempt.url !== url || attempt.idempotencyKey !== idempotencyKey) continue;
     if (attempt.payTo === spend.payTo && attempt.mint === spend.mint && attempt.amount === spend.amount) return attempt;
   }
@@ -81,7 +77,7 @@ export async function bearerOf(core: Core, { url, idempotencyKey }: Purchase): P
   if (idempotencyKey === undefined) return undefined;
   const all = await core.journal.similar(ownerOf(core), '', idempotencyKey);
   const bearer = all.find(({ state }) => state !== 'unsettled' && state !== 'abandoned');
-  if (bearer !== undefined && (bearer.url !== url || !isOurs(bearer))) throw keyTaken();
+  if (bearer !== undefined && (bearer.url !== url || !isHanded(bearer))) throw keyTaken();
   return bearer;
 }
 

@@ -1,5 +1,6 @@
 import { counts, takenOf, type Cap, type Spend } from '../policy/caps.js';
 import { copyOf } from './attempt-json.js';
+import { isHanded } from './handed.js';
 import { attemptStates, mayFollow, openStates } from './states.js';
 import { createTally, nothingTaken, plus, type Taken, type Tally } from './tally.js';
 import type { Attempt, AttemptFilter, CapBlock, KeyTaken, Owner } from './types.js';
@@ -221,9 +222,9 @@ export function createAttemptStore({ attempts, carried, widestMs: widest }: Part
   };
 }
 
-/** Delivered, or come to nothing: what is left of it is a receipt. */
-export function isClosed({ state, delivered }: Attempt): boolean {
-  return state === 'unsettled' || (state === 'settled' && delivered);
+/** Delivered, or not ours to deliver, or come to nothing: what is left of it is a receipt. */
+export function isClosed({ state, delivered, fingerprint }: Attempt): boolean {
+  return state === 'unsettled' || (state === 'settled' && (delivered || isHanded({ fingerprint })));
 }
 
 function carriedAt({ place, carried, carriedUntil }: Spot): Carried[] {
