@@ -19,6 +19,7 @@ import type { AutoPayRequest, ParsedOffer, PaymentResult } from '../src/transpor
 import { readOffers } from '../src/x402/offers.js';
 import { createPaymentId, encodePayment, offersPaymentId } from '../src/x402/payload.js';
 import type { PaymentRequired } from '../src/x402/types.js';
+import { seeBrought } from './auto-pay-brought.js';
 import { createDesks, type Desk, type Desks } from './auto-pay-desks.js';
 import { throwIfFailed, type Landed } from './auto-pay-landing.js';
 import { readPayment, type ReadPayment } from './auto-pay-payment.js';
@@ -122,6 +123,7 @@ async function planOn({ deps, desk, request, terms, purchase, signal }: Step, sw
   for await (const { payment, id, amount } of desk.core.journal.attempts(ownerOf(core), { state: 'signed' })) {
     if (payment !== undefined) await core.ledger.hold(payment.source, id, BigInt(amount));
   }
+  await seeBrought(core, desk.core, signal);
   let funded: SwapAttempt | undefined;
   const check = async (choice: Choice) => {
     const spend = spendOf(choice, purchase.host);

@@ -1,0 +1,34 @@
+import { memoryJournal } from 'exact-change';
+import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { buyerOf, startService } from '../helpers/auto-pay.js';
+import { tokenAccount } from '../helpers/chain.js';
+
+let sandbox: Sandbox;
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ confirmationMs: 20 });
+});
+afterAll(() => sandbox.close());
+
+it('a service asks for no second swap where its node is behind the first', async () => {
+  const service = await startService(sandbox, memoryJournal());
+  const wallet = await sandbox.createWallet({ SOL: '1', USDT: '5' });
+  const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+  const plan = await buyer.post(service);
+  expect(plan.body.state).toBe('swap_required');
+  const signedSwap = await buyer.sign(plan.body.swap?.transaction);
+  const account = await tokenAccount(wallet.address, sandbox.mints.USDC);
+  sandbox.controls.node.intercept = (method, params, next) => {
+    const [asked] = params as [string[]];
+    if (method !== 'getMultipleAccounts' || !asked.includes(account)) return next();
+    const { value } = next() as { value: unknown[] };
+    return { context: { slot: 1 }, value: value.map((one, index) => (asked[index] === account ? null : one)) };
+  };
+  const behind = await buyer.post(service, { signedSwap });
+  expect([behind.status, behind.body.swap, behind.body.code]).toEqual([503, undefined, 'rpc_unavailable']);
+  sandbox.controls.node.intercept = undefined;
+  const caughtUp = await buyer.post(service, { signedSwap });
+  expect(caughtUp.body.state).toBe('ready_to_sign');
+  await service.close();
+});
