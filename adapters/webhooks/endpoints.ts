@@ -5,6 +5,8 @@ import type { Runtime } from '../../src/runtime.js';
 export interface Endpoints {
   /** As they were at most a second ago, and after every change of this process. */
   all(): Promise<readonly Endpoint[]>;
+  /** As they are now: what an older answer lacks, another process may have registered since. */
+  now(): Promise<readonly Endpoint[]>;
   add: Outbox['addEndpoint'];
   change: Outbox['changeEndpoint'];
   remove: Outbox['removeEndpoint'];
@@ -19,17 +21,17 @@ export function endpointsOf(outbox: Outbox, runtime: Runtime): Endpoints {
     work.finally(() => {
       known = undefined;
     });
+  const read = () => {
+    const next = { at: runtime.now(), list: outbox.endpoints() };
+    known = next;
+    next.list.catch(() => {
+      if (known === next) known = undefined;
+    });
+    return next.list;
+  };
   return {
-    all() {
-      if (known === undefined || !isFresh(known.at)) {
-        const next = { at: runtime.now(), list: outbox.endpoints() };
-        known = next;
-        next.list.catch(() => {
-          if (known === next) known = undefined;
-        });
-      }
-      return known.list;
-    },
+    all: () => (known !== undefined && isFresh(known.at) ? known.list : read()),
+    now: read,
     add: (endpoint, most) => forgetAfter(outbox.addEndpoint(endpoint, most)),
     change: (id, change) => forgetAfter(outbox.changeEndpoint(id, change)),
     remove: (id) => forgetAfter(outbox.removeEndpoint(id)),

@@ -37,6 +37,8 @@ interface Failure {
 
 /** Others may have added something: how often to look, at least and with as much again by chance. */
 const LOOK_MS = 1_000;
+/** No rest is that long: where one seems to be, the clock was set back. */
+const LONGEST_MS = 120_000;
 /** How long a job may wait here for its endpoint, and how long its end may take to be written. */
 const WAIT_MS = 60_000;
 const WRITE_MS = 20_000;
@@ -82,7 +84,8 @@ export function createWorker(parts: WorkerParts): Worker {
       added = false;
       const now = runtime.now();
       const hasRoom = lanes.hasRoom(now);
-      if (hasRoom && (now >= quietUntil || (more && lanes.waiting === 0))) await ask(now);
+      const isQuiet = now < quietUntil && quietUntil - now <= LONGEST_MS;
+      if (hasRoom && (!isQuiet || (more && lanes.waiting === 0))) await ask(now);
       else await nap(hasRoom ? quietUntil - now : FULL_MS);
     }
   }
@@ -101,7 +104,9 @@ export function createWorker(parts: WorkerParts): Worker {
     try {
       const jobs = await outbox.take({ limit: concurrency * TAKEN_PER_PLACE, leaseMs, now });
       more = jobs.length === concurrency * TAKEN_PER_PLACE;
-      await Promise.all(jobs.map((job) => accept(job, now + leaseMs)));
+      let all: ReturnType<Endpoints['now']> | undefined;
+      // Read after the jobs, once for all: who was registered before an event is told of it, whoever registered it.
+      await Promise.all(jobs.map((job) => accept(job, now + leaseMs, () => (all ??= endpoints.now()))));
       failures = 0;
       const isFruitful = launch() > 0 || jobs.some(({ endpoint }) => endpoint === undefined);
       quietUntil = isFruitful ? 0 : Math.min(due, runtime.now() + LOOK_MS * (1 + random()));
@@ -117,9 +122,9 @@ export function createWorker(parts: WorkerParts): Worker {
     report(error);
   }
 
-  async function accept(job: OutboxJob, until: number): Promise<void> {
+  async function accept(job: OutboxJob, until: number, all: Endpoints['now']): Promise<void> {
     const { endpoint } = job;
-    if (endpoint === undefined) return fanOut(job);
+    if (endpoint === undefined) return fanOut(job, await all());
     const now = runtime.now();
     const laterMs = lanes.add({ job, endpoint, until }, now);
     // Due later, it no longer stands before what is for others.
@@ -127,9 +132,9 @@ export function createWorker(parts: WorkerParts): Worker {
   }
 
   /** An event becomes a job for each endpoint that wants it, all in one step. */
-  async function fanOut(job: OutboxJob): Promise<void> {
+  async function fanOut(job: OutboxJob, all: readonly Endpoint[]): Promise<void> {
     const { event } = job;
-    const ids = (await endpoints.all()).filter((one) => wants(one, event)).map(({ id }) => id);
+    const ids = all.filter((one) => wants(one, event)).map(({ id }) => id);
     await end(
       job,
       ids.map((endpoint) => ({ event, endpoint, failures: 0, dueAt: runtime.now() })),
@@ -155,8 +160,9 @@ export function createWorker(parts: WorkerParts): Worker {
   /** One delivery and what follows of it. It never rejects: what could not be written is given again when its lease is over. */
   async function runOne({ job, endpoint }: Leased): Promise<void> {
     try {
-      const target = (await endpoints.all()).find(({ id }) => id === endpoint);
-      if (target === undefined || target.disabledAt !== undefined) return await end(job, []);
+      const isTarget = ({ id, disabledAt }: Endpoint) => id === endpoint && disabledAt === undefined;
+      const target = (await endpoints.all()).find(isTarget) ?? (await endpoints.now()).find(isTarget);
+      if (target === undefined) return await end(job, []);
       const outcome = await outcomeOf(job, target);
       await end(job, outcome.told ? [] : await afterFailure(job, target, outcome));
       const now = runtime.now();

@@ -2,7 +2,10 @@ import { memoryJournal } from 'exact-change';
 import { verifyWebhook } from 'exact-change/webhooks';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Answer } from '../../../adapters/webhooks/deliver.js';
+import { webhooksOver } from '../../../adapters/webhooks/hub.js';
+import { parseWebhooksOptions } from '../../../adapters/webhooks/options.js';
 import { SCHEDULE_MS } from '../../../adapters/webhooks/schedule.js';
+import { attemptOf } from '../../helpers/attempts.js';
 import { answered, createClock, hubOf, ok, settled, withOutbox, type Delivery, type Hub } from './clock.js';
 import { WALLET } from './signed.js';
 
@@ -86,6 +89,73 @@ describe('an event', () => {
     expect(silent.deliveries).toHaveLength(0);
     await clock.pass(2 * SECOND_MS);
     expect(silent.deliveries).toHaveLength(1);
+  });
+
+  it('is told to whom another process has just registered, by one that has just seen who there was', async () => {
+    const { journal, clock, ...teller } = hub(() => ok);
+    const other = hub(() => ok, { journal }, clock);
+    await other.register('/old');
+    teller.webhooks.start();
+    for (let event = 0; event < 2; event += 1) {
+      await clock.pass(10 * SECOND_MS);
+      await teller.fail();
+      await clock.pass(0);
+    }
+    const { id } = await other.register('/new');
+    await teller.fail();
+    await clock.pass(0);
+    expect(teller.deliveries.map(pathOf)).toEqual(['/old', '/old', '/old', '/new']);
+    // As where the other one hands it on, too.
+    await other.webhooks.remove(id);
+    await clock.pass(10 * SECOND_MS);
+    await teller.fail();
+    await clock.pass(0);
+    const newer = await other.register('/newer');
+    const attempt = attemptOf({ wallet: WALLET });
+    await journal.reserve(attempt, []);
+    const released = journal.release(attempt.id);
+    const [job] = await journal.outbox.take({ limit: 1, leaseMs: 60 * SECOND_MS, now: clock.now() });
+    await journal.outbox.finish(job!, [{ event: job!.event, endpoint: newer.id, failures: 0, dueAt: clock.now() }]);
+    await released;
+    await clock.pass(10 * SECOND_MS);
+    expect(teller.deliveries.map(pathOf).slice(4)).toEqual(['/old', '/newer']);
+  });
+
+  it('is told to whom another process has just let be told again', async () => {
+    let status = 410;
+    const { journal, clock, ...teller } = hub(() => answered(status));
+    const other = hub(() => ok, { journal }, clock);
+    const { id } = await other.register('/a');
+    teller.webhooks.start();
+    await teller.fail();
+    await clock.pass(10 * SECOND_MS);
+    await teller.fail();
+    await clock.pass(0);
+    expect(teller.deliveries).toHaveLength(1);
+    status = 200;
+    await other.webhooks.rotate(id);
+    const attempt = await teller.fail();
+    await clock.pass(0);
+    expect(teller.deliveries.map(idOf).slice(1)).toEqual([`${attempt}_payment_failed`]);
+  });
+
+  it('is found also after the clock was set back', async () => {
+    const clock = createClock();
+    let backMs = 0;
+    const runtime = { ...clock.runtime, now: () => clock.now() - backMs };
+    const journal = withOutbox(memoryJournal({ outbox: true }));
+    let asked = 0;
+    const outbox = {
+      ...journal.outbox,
+      take: async (options: Parameters<typeof journal.outbox.take>[0]) => ((asked += 1), journal.outbox.take(options)),
+    };
+    const webhooks = webhooksOver(parseWebhooksOptions({ journal: { ...journal, outbox } }), { runtime, deliver: async () => ok });
+    webhooks.start();
+    await clock.pass(10 * SECOND_MS);
+    [backMs, asked] = [3_600 * SECOND_MS, 0];
+    await clock.pass(60 * SECOND_MS);
+    expect(asked).toBeGreaterThanOrEqual(29);
+    await webhooks.close();
   });
 
   it('asks an outbox in which nothing is, every one or two seconds', async () => {
