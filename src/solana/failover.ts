@@ -2,7 +2,7 @@ import type { Connection } from '@solana/web3.js';
 import { systemRuntime } from '../runtime.js';
 import { bounded } from './bounded.js';
 import { Fault, jsonRpcFault, toTransportError, worstFault } from './fault.js';
-import { afterFault, GOOD, takeTurns, type Standing } from './standing.js';
+import { afterFault, askedRest, GOOD, takeTurns, type Standing } from './standing.js';
 
 /** One RPC node: a Connection whose requests end with the signal. */
 export interface Node {
@@ -102,7 +102,7 @@ export async function askNodes<T>(
     return await bounded(timeoutMs, late, [signal, closed], async (stop) => {
       let faults: readonly Fault[] = [];
       for (let rounds = 0; rounds < ROUNDS && !stop.aborted; rounds += 1) {
-        const pause = rounds === 0 ? 0 : pauseAfter(faults);
+        const pause = rounds === 0 ? pauseBefore(nodes, left()) : pauseAfter(faults);
         if (pause === undefined || pause >= left()) break;
         // Timers may be early: who waited as long as a node had asked for has waited long enough.
         const waited = systemRuntime.now() + pause;
@@ -118,6 +118,13 @@ export async function askNodes<T>(
     if (!(error instanceof Fault)) throw error;
     throw toTransportError(error, method, timeoutMs);
   }
+}
+
+/** The rest of a short pause that the only node has asked for, of whichever call: where there is another, that one is asked. */
+function pauseBefore([node, ...others]: readonly Node[], leftMs: number): number {
+  if (node === undefined || others.length > 0) return 0;
+  const ms = askedRest(standingOf(node), systemRuntime.now());
+  return ms <= MAX_PAUSE_MS && ms < leftMs ? ms : 0;
 }
 
 /** How long to wait before asking again; undefined where that is no use. */

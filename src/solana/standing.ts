@@ -56,6 +56,11 @@ export function takeTurns(
   };
 }
 
+/** Milliseconds that are left of a rest that the node asked for itself. */
+export function askedRest({ asked, ...rest }: Standing, now: number): number {
+  return asked === undefined ? 0 : restLeft(rest, now);
+}
+
 /** Milliseconds for which it rests yet. A clock that is set back ends each rest. */
 function restLeft({ at, restMs }: Pick<Standing, 'at' | 'restMs'>, now: number): number {
   return now < at ? 0 : Math.max(0, at + restMs - now);

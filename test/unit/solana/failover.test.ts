@@ -5,6 +5,7 @@ import { connectRpc } from '../../../src/solana/connection.js';
 import { cut, hang, startNode, status } from './fake-node.js';
 
 const hash = addressOf(new Uint8Array(32).fill(9));
+const limited = (seconds: number) => new Response('no', { status: 429, headers: { 'retry-after': String(seconds) } });
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
@@ -79,6 +80,31 @@ it('a node that asks for a pause is left alone, and the error says for how long 
   pass(5_000);
   reply.first = { result: hash };
   expect(await asked()).toEqual({ first: 1, second: 0 });
+});
+
+it('the only node is left alone by every call during a short pause that it asked one for, and asked at once during a long one', async () => {
+  vi.useFakeTimers();
+  const answers = [limited(2), limited(7)];
+  let asked = 0;
+  const fetch: typeof globalThis.fetch = (_, init) => {
+    asked += 1;
+    const { id } = JSON.parse(String(init?.body)) as { id: string };
+    return Promise.resolve(answers.shift() ?? Response.json({ jsonrpc: '2.0', id, result: hash }));
+  };
+  const rpc = connectRpc({ urls: ['http://node.test'], timeoutMs: 1_500, fetch });
+  cleanups.push(() => rpc.close());
+  const failed = { code: 'rate_limited', details: { retryAfterMs: 2_000 } };
+  await expect(rpc.genesisHash()).rejects.toMatchObject(failed);
+  await vi.advanceTimersByTimeAsync(1_000);
+  const others = [rpc.genesisHash(), rpc.genesisHash()];
+  const outcomes = Promise.allSettled(others);
+  await vi.advanceTimersByTimeAsync(999);
+  expect(asked).toBe(1);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(await outcomes).toMatchObject([{ reason: { code: 'rate_limited', details: { retryAfterMs: 7_000 } } }, { value: hash }]);
+  expect(asked).toBe(3);
+  expect(await rpc.genesisHash()).toBe(hash);
+  expect(vi.getTimerCount()).toBe(0);
 });
 
 it('nodes that all ask for a short pause are asked again after it', async () => {
