@@ -1,5 +1,6 @@
 import { minAmount, parseAmount } from '../src/amount.js';
-import { parseSwapFrom, type LocalSettings } from '../src/config.js';
+import type { LocalSettings } from '../src/config.js';
+import { parseSwapFrom } from '../src/config/swap-request.js';
 import { cleanText, type ConfigError } from '../src/errors.js';
 import { refuse } from '../src/policy/read.js';
 import { isAddress } from '../src/solana/address.js';

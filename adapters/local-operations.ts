@@ -18,7 +18,7 @@ import { boundsOf, prepareSwap } from '../src/swap/prepare.js';
 import { quoteExactOutput } from '../src/swap/sizing.js';
 import type { SwapProvider, SwapQuote } from '../src/swap/types.js';
 import type { Transport } from '../src/transport.js';
-import { parseMint, parseSwapRequest, type ResolvedRequest } from '../src/config.js';
+import { parseMint, parseSwapRequest, type ResolvedRequest } from '../src/config/swap-request.js';
 import { U64_MAX } from '../src/amount.js';
 import { checkOrder, checkWallet } from './check-order.js';
 import { createBook } from './auto-pay-book.js';

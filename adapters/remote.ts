@@ -1,5 +1,6 @@
 import type { Composition } from '../src/autopay/core.js';
-import { globalFetch, parseFetch, parseMs, parseServiceUrl, refuseUnknown, SERVICE_MS } from '../src/config.js';
+import { globalFetch, parseFetch, parseMs, refuseUnknown, SERVICE_MS } from '../src/config.js';
+import { parseServiceUrl } from '../src/config/addresses.js';
 import { refuse } from '../src/policy/read.js';
 import { systemRuntime, type Runtime } from '../src/runtime.js';
 import type { Transport } from '../src/transport.js';

@@ -1,16 +1,16 @@
-import { toAmount } from './amount.js';
+import { parseApiUrl, parseJupiterUrl, parseRpcUrls, parseUrl } from './config/addresses.js';
+import { parseSwapFrom } from './config/swap-request.js';
 import { ConfigError } from './errors.js';
 import type { Journal } from './journal/types.js';
-import { isLoopback } from './loopback.js';
 import { SOLANA_MAINNET, toNetwork } from './network.js';
 import { parsePolicy, type Policy, type PolicyOptions } from './policy/policy.js';
-import { readMint, refuse } from './policy/read.js';
+import { refuse } from './policy/read.js';
+import { isRecord } from './record.js';
 import { systemRuntime, type Runtime } from './runtime.js';
 import { isAddress } from './solana/address.js';
 import type { Connection } from './solana/connection.js';
 import { createKeySigner } from './solana/keys.js';
 import type { Signer } from './solana/signer.js';
-import type { SwapMode, SwapRequest } from './swap/types.js';
 import type { Transport } from './transport.js';
 
 /** Deadlines in milliseconds. */
@@ -106,10 +106,6 @@ export interface Config extends LocalSettings {
   readonly retryWindow: number;
 }
 
-const PUBLIC_RPC: Readonly<Record<string, string>> = {
-  [SOLANA_MAINNET]: 'https://api.mainnet-beta.solana.com',
-};
-
 const LOCAL_NAMES = [
   'rpcUrl',
   'wsUrl',
@@ -140,9 +136,6 @@ export const SERVICE_MS = 30_000;
 const TRANSPORT_METHODS = ['quote', 'buildSwap', 'balance', 'parsePayment', 'autoPay'] as const;
 const JOURNAL_METHODS = ['reserve', 'put', 'release', 'similar', 'attempts', 'used'] as const;
 const CONNECTION_METHODS = ['getGenesisHash', 'getLatestBlockhash', 'sendRawTransaction'] as const;
-
-// jupiter.md 1.1: hosts that are gone, which old examples still name.
-const DEAD_JUPITER_HOSTS = ['lite-api.jup.ag', 'quote-api.jup.ag'];
 
 /** Checks options and fills in the defaults. Throws `ConfigError` (`invalid_option`, `invalid_key`), synchronously. */
 export function parseOptions(options: ClientOptions, runtime: Runtime = systemRuntime): Config {
@@ -209,13 +202,6 @@ export function globalFetch(): typeof globalThis.fetch {
   );
 }
 
-/** The base address of a service. Throws `ConfigError` (`invalid_option`). */
-export function parseServiceUrl(option: string, text: unknown): string {
-  const { protocol, hostname, href } = parseBase(option, text);
-  if (protocol !== 'https:' && !isLoopback(hostname)) throw refuse(option, 'must start with https://, unless it is on this machine.');
-  return href.replace(/\/+$/, '');
-}
-
 /** A deadline. Throws `ConfigError` (`invalid_option`). */
 export function parseMs(option: string, value: unknown): number {
   if (typeof value !== 'number' || !Number.isFinite(value) || value < 0 || value > 2 ** 31 - 1)
@@ -229,11 +215,6 @@ export function parseInstall(options: { readonly install?: boolean | undefined }
   return parseBoolean('install', options.install ?? true);
 }
 
-/** A mint's address from an address or pinned symbol. Throws `ConfigError` (`invalid_option`). */
-export function parseMint(option: string, mint: unknown, network: string): string {
-  return readMint(option, mint, network);
-}
-
 function parseSigner({ walletSecretKey, signer }: ClientOptions): Signer {
   if (signer !== undefined && walletSecretKey !== undefined) throw refuse('signer', 'and walletSecretKey exclude each other. Give one.');
   if (signer !== undefined) {
@@ -244,51 +225,6 @@ function parseSigner({ walletSecretKey, signer }: ClientOptions): Signer {
   if (walletSecretKey === undefined || walletSecretKey === '')
     throw refuse('walletSecretKey', 'is missing. Give the wallet key, or a signer.');
   return createKeySigner(walletSecretKey);
-}
-
-function parseUrl(option: string, text: unknown, protocols: readonly string[]): string {
-  let url: URL | undefined;
-  try {
-    if (typeof text === 'string') url = new URL(text);
-  } catch {
-    // refused below: the text may hold a key of a provider, so neither it nor the parser's message is repeated
-  }
-  if (url === undefined || !protocols.includes(url.protocol))
-    throw refuse(option, `must be an address that starts with ${protocols.map((one) => `${one}//`).join(' or ')}.`);
-  // fetch refuses such an address at each call, in words that repeat it.
-  if (url.username !== '' || url.password !== '') throw refuse(option, 'must hold no user name or password: fetch takes no such address.');
-  return url.href;
-}
-
-function parseRpcUrls({ rpcUrl, connection }: LocalOptions, network: string): readonly string[] {
-  if (connection !== undefined) {
-    if (rpcUrl !== undefined) throw refuse('connection', 'and rpcUrl exclude each other. Give one.');
-    return [];
-  }
-  const given = rpcUrl ?? PUBLIC_RPC[network];
-  const urls: readonly unknown[] = given === undefined ? [] : Array.isArray(given) ? given : [given];
-  if (urls.length === 0) throw refuse('rpcUrl', 'must name at least one RPC node for this network.');
-  return urls.map((url) => parseUrl('rpcUrl', url, ['http:', 'https:']));
-}
-
-function parseApiUrl({ apiUrl, transport }: ClientOptions): string | undefined {
-  if (apiUrl === undefined) return undefined;
-  if (transport !== undefined) throw refuse('apiUrl', 'and transport exclude each other. Give one.');
-  return parseServiceUrl('apiUrl', apiUrl);
-}
-
-/** An address that paths are added to. */
-function parseBase(option: string, text: unknown): URL {
-  const url = new URL(parseUrl(option, text, ['http:', 'https:']));
-  if (url.search !== '' || url.hash !== '') throw refuse(option, 'must end with its path: what follows is added to it.');
-  return url;
-}
-
-function parseJupiterUrl(text: unknown): string {
-  const url = parseBase('jupiterUrl', text);
-  if (DEAD_JUPITER_HOSTS.includes(url.hostname))
-    throw refuse('jupiterUrl', `names ${url.hostname}, which is gone. Use https://api.jup.ag.`);
-  return url.href.replace(/\/+$/, '');
 }
 
 function parseServiceKey({ apiUrl, apiKey }: ClientOptions): string | undefined {
@@ -328,50 +264,12 @@ function parseTimeouts(timeouts: Timeouts): Required<Timeouts> {
   };
 }
 
-/** A swap request whose mints are addresses and whose amount, mode and slippage are set. */
-export interface ResolvedRequest extends SwapRequest {
-  readonly amount: string;
-  readonly swapMode: SwapMode;
-  readonly slippageBps: number;
-}
-
-const SWAP_MODES: readonly string[] = ['ExactIn', 'ExactOut'];
-
-/** Checks a swap request and fills in the defaults. Throws `ConfigError` (`invalid_option`). */
-export function parseSwapRequest(request: SwapRequest, { network, policy }: Pick<LocalSettings, 'network' | 'policy'>): ResolvedRequest {
-  const amount = toAmount(request.amount);
-  if (amount === undefined || amount === 0n) throw refuse('amount', 'must be base units above 0, as a bigint or a decimal string.');
-  const { swapMode = 'ExactIn', slippageBps = policy.maxSlippageBps, maxAccounts } = request;
-  if (!SWAP_MODES.includes(swapMode)) throw refuse('swapMode', 'must be "ExactIn" or "ExactOut".');
-  if (!Number.isInteger(slippageBps) || slippageBps < 0 || slippageBps > policy.maxSlippageBps) {
-    throw refuse('slippageBps', `must be a whole number from 0 to policy.maxSlippageBps (${policy.maxSlippageBps}).`);
-  }
-  if (maxAccounts !== undefined && (!Number.isInteger(maxAccounts) || maxAccounts < 1 || maxAccounts > 64)) {
-    throw refuse('maxAccounts', 'must be a whole number from 1 to 64.');
-  }
-  const inputMint = parseMint('inputMint', request.inputMint, network);
-  const outputMint = parseMint('outputMint', request.outputMint, network);
-  if (inputMint === outputMint) throw refuse('outputMint', 'must be another token than inputMint.');
-  return { inputMint, outputMint, amount: amount.toString(), swapMode, slippageBps, ...(maxAccounts === undefined ? {} : { maxAccounts }) };
-}
-
-/** Mints to swap from, in order. Throws `ConfigError` (`invalid_option`). */
-export function parseSwapFrom(mints: unknown, network: string): readonly string[] | undefined {
-  if (mints === undefined) return undefined;
-  if (!Array.isArray(mints)) throw refuse('swapFrom', 'must be a list of mint addresses or pinned symbols.');
-  return mints.map((mint) => parseMint('swapFrom', mint, network));
-}
-
 /** An object of the caller's that has what will be called on it. */
 function parsePort<T extends object>(option: string, port: T | undefined, methods: readonly (keyof T & string)[]): T | undefined {
   if (port === undefined) return undefined;
   const missing = isRecord(port) ? methods.find((name) => typeof port[name] !== 'function') : methods[0];
   if (missing !== undefined) throw refuse(option, `must be an object with a method ${missing}.`);
   return port;
-}
-
-function isRecord(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function isFetch(value: unknown): value is typeof globalThis.fetch {

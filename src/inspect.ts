@@ -1,5 +1,6 @@
 import { toAmount } from './amount.js';
-import { type LocalOptions, type LocalSettings, parseLocalOptions, parseMint, refuseUnknown } from './config.js';
+import { type LocalOptions, type LocalSettings, parseLocalOptions, refuseUnknown } from './config.js';
+import { parseMint } from './config/swap-request.js';
 import { readAddress, readUnits, refuse } from './policy/read.js';
 import type { SwapVerdict } from './swap/firewall/verdict.js';
 

@@ -1,5 +1,5 @@
 import { ceilDiv, parseAmount } from '../amount.js';
-import type { ResolvedRequest } from '../config.js';
+import type { ResolvedRequest } from '../config/swap-request.js';
 import { FundsError, isExactChangeError, PolicyError, QuoteError } from '../errors.js';
 import { pinnedMint } from '../network.js';
 import type { Address } from '../solana/types.js';

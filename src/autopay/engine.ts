@@ -1,5 +1,5 @@
 import type { Config } from '../config.js';
-import { parseMint, parseSwapRequest } from '../config.js';
+import { parseMint, parseSwapRequest } from '../config/swap-request.js';
 import { amendError, ConfigError, isExactChangeError, ProtocolError, type Moved } from '../errors.js';
 import type { Events } from '../events.js';
 import type { Attempt } from '../journal/types.js';

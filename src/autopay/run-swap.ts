@@ -1,5 +1,5 @@
 import { base64 } from '@scure/base';
-import type { ResolvedRequest } from '../config.js';
+import type { ResolvedRequest } from '../config/swap-request.js';
 import { throwIfAborted, untilAborted } from '../deadline.js';
 import { isExactChangeError, TransactionError, type ExactChangeError } from '../errors.js';
 import type { Emit } from '../events.js';

@@ -1,3 +1,4 @@
+import { isRecord } from '../record.js';
 import { attemptStates } from './states.js';
 import type { Attempt } from './types.js';
 
@@ -47,8 +48,4 @@ function hasTexts(value: unknown, names: readonly string[]): boolean {
 
 function isAmount(value: unknown): boolean {
   return typeof value === 'string' && AMOUNT.test(value);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
 }

@@ -1,4 +1,5 @@
 import { asOwn } from '../own-request.js';
+import { isRecord } from '../record.js';
 import { Fault, jsonRpcFault } from './fault.js';
 
 /**
@@ -86,8 +87,4 @@ function parseObject(text: string): Record<string, unknown> | undefined {
   } catch {
     return undefined;
   }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,5 @@
 import { Connection } from '@solana/web3.js';
+import { isRecord } from '../record.js';
 
 /** What an account's listeners have. */
 export interface AccountWatch {
@@ -231,8 +232,4 @@ function readNotification(params: unknown): { subscription: number; value: strin
   const value = params['result']['value'];
   const error = isRecord(value) ? value['err'] : null;
   return { subscription: params['subscription'], value: error === null || error === undefined ? null : JSON.stringify(error) };
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

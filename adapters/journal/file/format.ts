@@ -3,6 +3,7 @@ import type { Carried, StoreContent } from '../../../src/journal/attempt-store.j
 import { isEndpoint, isOutboxJob } from '../../../src/journal/outbox-json.js';
 import type { OutboxContent, OutboxRecord } from '../../../src/journal/outbox-store.js';
 import type { Attempt } from '../../../src/journal/types.js';
+import { isRecord } from '../../../src/record.js';
 import { crc32 } from './crc32.js';
 
 /** One thing that happened. FORMAT.md says it for other languages. */
@@ -179,10 +180,6 @@ function readCarry(value: unknown): Carried | undefined {
 
 function toSum(value: unknown): bigint | undefined {
   return typeof value === 'string' && /^[0-9]+$/.test(value) ? BigInt(value) : undefined;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function joined(parts: readonly Uint8Array[]): Uint8Array {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Core } from '../../../src/autopay/core.js';
 import { concernsCandidate, findFunding } from '../../../src/autopay/funding.js';
-import type { ResolvedRequest } from '../../../src/config.js';
+import type { ResolvedRequest } from '../../../src/config/swap-request.js';
 import { QuoteError, TransactionError, TransportError } from '../../../src/errors.js';
 import { newWallet } from '../../../src/journal/registry.js';
 import { SOLANA_MAINNET, TOKEN_PROGRAM, WSOL_MINT } from '../../../src/network.js';

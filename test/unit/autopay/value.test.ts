@@ -4,7 +4,7 @@ import type { Core } from '../../../src/autopay/core.js';
 import { valueOf, worthOf } from '../../../src/autopay/value.js';
 import { QuoteError, TransportError } from '../../../src/errors.js';
 import { pinnedMint, SOLANA_MAINNET, WSOL_MINT } from '../../../src/network.js';
-import type { ResolvedRequest } from '../../../src/config.js';
+import type { ResolvedRequest } from '../../../src/config/swap-request.js';
 import { leastOut } from '../../../src/swap/threshold.js';
 
 const JUNK = 'DezXAZ8z7PnrnRJjz3wXBoRgixCa6xjnB7YaB1pPB263';

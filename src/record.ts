@@ -1,0 +1,4 @@
+/** Whether a value, such as parsed JSON, is an object with fields: no list, and not null. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
