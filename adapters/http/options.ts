@@ -46,7 +46,7 @@ export interface HandlerSettings {
   readonly quoteCacheMs: number;
   readonly balanceCacheMs: number;
   readonly webhooks: WebhookRegistry | undefined;
-  readonly callerOf: CallerOf;
+  readonly callerOf: CallerOf | undefined;
   readonly cors: readonly string[];
   readonly onError: NonNullable<HandlerOptions['onError']>;
 }
@@ -119,9 +119,9 @@ function isRegistry(value: unknown): boolean {
 }
 
 /** Everybody is the same caller unless the host tells them apart. */
-function parseCallerOf({ callerOf, webhooks }: HandlerOptions): CallerOf {
+function parseCallerOf({ callerOf, webhooks }: HandlerOptions): CallerOf | undefined {
   if (callerOf !== undefined && webhooks === undefined) throw refuse('callerOf', 'says who registers webhooks. Give webhooks too.');
-  return parseHook('callerOf', callerOf) ?? (() => ({ id: '' }));
+  return parseHook('callerOf', callerOf);
 }
 
 function parseOrigins(origins: unknown): readonly string[] {

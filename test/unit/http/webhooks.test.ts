@@ -142,6 +142,7 @@ describe('a caller', () => {
     ['text', 'a'],
     ['null', null],
     ['an id that is a number', { id: 1 }],
+    ['an id that is empty', { id: '' }],
     ['an id that is very long', { id: 'x'.repeat(257) }],
     ['wallets that are text', { id: 'a', wallets: WALLET }],
     ['a wallet that is none', { id: 'a', wallets: [WALLET, 'me'] }],
@@ -253,6 +254,9 @@ describe('the paths of webhooks', () => {
     for (const { method, path } of Object.values(webhookOperations)) {
       expect((await without.call(path, { method })).status).toBe(404);
     }
+    const toldBy = async ({ call }: Pick<ReturnType<typeof serving>, 'call'>) => (await call('/openapi.json')).json['webhooks'];
+    expect(await toldBy(without)).toBeUndefined();
+    expect(await toldBy(telling())).toHaveProperty(['payment.settled', 'post', 'requestBody']);
     const shown = await pathsOf(without);
     expect(await pathsOf(telling())).toEqual(expect.arrayContaining([...shown, PATH, `${PATH}/rotate`]));
     expect(shown).not.toEqual(expect.arrayContaining([expect.stringContaining('webhooks')]));
