@@ -1,5 +1,5 @@
 import { memoryJournal } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Json, type Sandbox } from 'exact-change/sandbox';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { buyerOf, startService } from '../helpers/auto-pay.js';
 import { tokenAccount } from '../helpers/chain.js';
@@ -22,7 +22,7 @@ it('a service asks for no second swap where its node is behind the first', async
   sandbox.controls.node.intercept = (method, params, next) => {
     const [asked] = params as [string[]];
     if (method !== 'getMultipleAccounts' || !asked.includes(account)) return next();
-    const { value } = next() as { value: unknown[] };
+    const { value } = next() as { readonly value: readonly Json[] };
     return { context: { slot: 1 }, value: value.map((one, index) => (asked[index] === account ? null : one)) };
   };
   const behind = await buyer.post(service, { signedSwap });
