@@ -23,9 +23,8 @@ export default [
   // Most of it is standardwebhooks with a SHA-256 and base64 of its own, and the classes of errors.
   {
     name: 'receiver of webhooks',
-    path: 'dist/adapters/webhooks/index.js',
+    path: 'dist/adapters/webhooks/verify.js',
     import: '{ verifyWebhook }',
     limit: '11 kB',
-    modifyEsbuildConfig: (config) => ({ ...config, platform: 'node' }),
   },
 ];

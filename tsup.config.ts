@@ -71,6 +71,7 @@ export default defineConfig({
     'adapters/node': 'adapters/node.ts',
     'adapters/sandbox/index': 'adapters/sandbox/index.ts',
     'adapters/webhooks/index': 'adapters/webhooks/index.ts',
+    'adapters/webhooks/verify': 'adapters/webhooks/verify.ts',
   },
   format: ['esm', 'cjs'],
   target: 'es2021',

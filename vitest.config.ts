@@ -7,6 +7,7 @@ const source = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 export const alias = [
   { find: /^exact-change\/sandbox$/, replacement: source('./adapters/sandbox/index.ts') },
   { find: /^exact-change\/webhooks$/, replacement: source('./adapters/webhooks/index.ts') },
+  { find: /^exact-change\/webhooks\/verify$/, replacement: source('./adapters/webhooks/verify.ts') },
   { find: /^exact-change\/http$/, replacement: source('./adapters/http/index.ts') },
   { find: /^exact-change\/express$/, replacement: source('./adapters/express.ts') },
   { find: /^exact-change\/hono$/, replacement: source('./adapters/hono.ts') },

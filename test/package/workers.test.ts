@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { build } from 'esbuild';
 import { remote } from 'exact-change';
 import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { startWorker, type Worker } from './workerd.js';
 
@@ -11,10 +12,10 @@ const API_KEY = 'a-key-of-this-worker-alone';
 let sandbox: Sandbox;
 let worker: Worker;
 
-beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
+/** A module of the consumer's with all that it imports, as one script. */
+async function scriptOf(entry: string): Promise<string> {
   const { outputFiles, metafile } = await build({
-    entryPoints: [join(consumer, 'worker.mjs')],
+    entryPoints: [join(consumer, entry)],
     absWorkingDir: consumer,
     bundle: true,
     format: 'esm',
@@ -25,10 +26,14 @@ beforeAll(async () => {
     write: false,
     logLevel: 'silent',
   });
-  const [script] = outputFiles;
   // Nothing is left for the runtime to have: a module of Node would be here.
   expect(Object.values(metafile.outputs).flatMap(({ imports }) => imports)).toEqual([]);
-  worker = await startWorker(script?.text ?? '', { RPC_URL: sandbox.rpcUrl, JUPITER_URL: sandbox.jupiterUrl, API_KEY });
+  return outputFiles[0]?.text ?? '';
+}
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ confirmationMs: 20 });
+  worker = await startWorker(await scriptOf('worker.mjs'), { RPC_URL: sandbox.rpcUrl, JUPITER_URL: sandbox.jupiterUrl, API_KEY });
 }, 120_000);
 
 afterAll(async () => {
@@ -71,5 +76,51 @@ describe('the service in a runtime of the Workers kind', () => {
   it('says what is wrong as anywhere, and prints nothing', async () => {
     await expect(service().balance({ wallet: sandbox.merchant, mint: sandbox.merchant })).rejects.toMatchObject({ code: 'unknown_mint' });
     expect(worker.printed()).toBe('');
+  });
+});
+
+describe('a receiver of webhooks in a runtime of the Workers kind', () => {
+  const key = new Uint8Array(32).fill(7);
+  const SECRET = `whsec_${Buffer.from(key).toString('base64')}`;
+  let receiver: Worker;
+  beforeAll(async () => {
+    receiver = await startWorker(await scriptOf('receiver.mjs'), { SECRET });
+  });
+  afterAll(() => receiver?.close());
+
+  const tell = (secret: string, body: string) => {
+    const [id, now] = ['one_payment_failed', new Date()];
+    const signature = new Webhook(secret).sign(id, now, body);
+    const timestamp = String(Math.floor(now.getTime() / 1000));
+    const headers = { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature };
+    return fetch(receiver.url, { method: 'POST', headers, body });
+  };
+  const about = {
+    id: 'one',
+    wallet: 'a',
+    network: 'b',
+    url: 'https://api.example.com/ü',
+    method: 'GET',
+    mint: 'c',
+    amount: '1',
+    payTo: 'd',
+  };
+  const event = { type: 'payment.failed', timestamp: '2026-01-01T00:00:00.000Z', data: about };
+
+  it('reads what is signed with its secret', async () => {
+    const answer = await tell(SECRET, JSON.stringify(event));
+    expect([answer.status, await answer.json()]).toEqual([200, { id: 'one_payment_failed', ...event }]);
+  });
+
+  it('refuses what is signed with another, and what is no event', async () => {
+    const other = `whsec_${Buffer.from(key.map((byte) => byte + 1)).toString('base64')}`;
+    for (const [secret, body] of [
+      [other, JSON.stringify(event)],
+      [SECRET, '{}'],
+    ] as const) {
+      const answer = await tell(secret, body);
+      expect([answer.status, await answer.json()]).toMatchObject([400, { code: 'invalid_response', details: { service: 'webhook' } }]);
+    }
+    expect(receiver.printed()).toBe('');
   });
 });

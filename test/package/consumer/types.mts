@@ -5,7 +5,8 @@ import { honoHandler } from 'exact-change/hono';
 import { apiKeys, createHandler } from 'exact-change/http';
 import { nodeListener, serve, type Service } from 'exact-change/node';
 import { createSandbox, type Sandbox } from 'exact-change/sandbox';
-import { createWebhooks, verifyWebhook, type WebhookEvent, type Webhooks } from 'exact-change/webhooks';
+import { createWebhooks, type Webhooks } from 'exact-change/webhooks';
+import { verifyWebhook, type WebhookEvent } from 'exact-change/webhooks/verify';
 import express from 'express';
 import { Hono } from 'hono';
 

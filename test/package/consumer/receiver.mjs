@@ -1,0 +1,12 @@
+// A receiver of webhooks in a runtime of the Workers kind.
+import { verifyWebhook } from 'exact-change/webhooks/verify';
+
+export default {
+  async fetch(request, { SECRET }) {
+    try {
+      return Response.json(verifyWebhook({ secret: SECRET, headers: request.headers, body: await request.text() }));
+    } catch ({ code, details }) {
+      return Response.json({ code, details }, { status: 400 });
+    }
+  },
+};
