@@ -253,14 +253,15 @@ function parseTimeouts(timeouts: Timeouts): Required<Timeouts> {
   if (!isRecord(timeouts)) throw refuse('timeouts', 'must be an object.');
   const unknown = Object.keys(timeouts).find((name) => !TIMEOUTS.includes(name));
   if (unknown !== undefined) throw refuse(`timeouts.${unknown}`, 'is not known. Check its spelling.');
+  const { rpc, jupiter, service, terms, payment, signer, journal } = timeouts;
   return {
-    rpc: parseMs('timeouts.rpc', timeouts.rpc ?? 10_000),
-    jupiter: parseMs('timeouts.jupiter', timeouts.jupiter ?? 10_000),
-    service: parseMs('timeouts.service', timeouts.service ?? SERVICE_MS),
-    terms: parseMs('timeouts.terms', timeouts.terms ?? 10_000),
-    payment: parseMs('timeouts.payment', timeouts.payment ?? 120_000),
-    signer: parseMs('timeouts.signer', timeouts.signer ?? 120_000),
-    journal: parseMs('timeouts.journal', timeouts.journal ?? 10_000),
+    rpc: parseMs('timeouts.rpc', rpc ?? 10_000),
+    jupiter: parseMs('timeouts.jupiter', jupiter ?? 10_000),
+    service: parseMs('timeouts.service', service ?? SERVICE_MS),
+    terms: parseMs('timeouts.terms', terms ?? 10_000),
+    payment: parseMs('timeouts.payment', payment ?? 120_000),
+    signer: parseMs('timeouts.signer', signer ?? 120_000),
+    journal: parseMs('timeouts.journal', journal ?? 10_000),
   };
 }
 
