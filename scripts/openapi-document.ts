@@ -9,6 +9,7 @@ import { problem, PROBLEM_TYPE } from '../src/wire/problem.js';
 import { buildOfParameters, buildOfQuote, swapQuote, swapTransaction } from '../src/wire/swap.js';
 import { problemCodes } from '../src/wire/problems.js';
 import { examples } from './openapi-examples.js';
+import { describeWebhooks } from './openapi-webhooks.js';
 
 type Json = Record<string, unknown>;
 type Id = OperationId | WebhookOperationId;
@@ -128,6 +129,7 @@ export function openapiDocument(): Json {
       [pages.health.path]: { get: page('health', 'Whether the service is there', toJson(pages.health.response)) },
       [pages.openapi.path]: { get: page('openapi', 'This document', { type: 'object' }) },
     },
+    webhooks: describeWebhooks(),
     components: {
       schemas: toJsonSchemaDefs(SCHEMAS, CONFIG),
       responses: {

@@ -1,6 +1,7 @@
 import type { SwapQuote, SwapTransaction } from '../src/swap/types.js';
 import type { ParsedOffer, ParsedPayment, PaymentResult, TokenBalance } from '../src/transport.js';
 import type { OperationId } from '../src/wire/operations.js';
+import type { WebhookDetails, WebhookEventName } from '../src/journal/outbox.js';
 import { webhookEvents } from '../src/wire/webhook-events.js';
 import type { WebhookOperationId } from '../src/wire/webhooks.js';
 import type { Problem } from '../src/wire/problem.js';
@@ -129,4 +130,27 @@ export const examples: { readonly [O in OperationId | WebhookOperationId]: Examp
   registerWebhook: { request: asked, answer: told, problem: problemOf(unknownEvent) },
   removeWebhook: { request: { id: endpoint.id }, answer: { removed: true }, problem: noEndpoint },
   rotateWebhook: { request: { id: endpoint.id }, answer: told, problem: noEndpoint },
+};
+
+const about = { id: '5b1c0c0e-6d0f-4c57-9a4b-0d7a3a0f5e11', wallet: WALLET, network: offer.network, url, method: 'GET' };
+const price = { mint: USDC, amount: offer.amount, payTo: offer.payTo };
+/** No signature of anything: its form alone is shown. */
+const SIGNATURE = '1'.repeat(64);
+const swapped = { signature: SIGNATURE, inputMint: WSOL, outputMint: USDC, provider: 'jupiter-v1' };
+const said: WebhookDetails = {
+  'swap.confirmed': { ...about, ...swapped, inAmount: '66667', outAmount: '10000', feeLamports: '14000' },
+  'swap.failed': { ...about, ...swapped, code: 'swap_expired' },
+  'payment.settled': { ...about, ...price, payerSignature: SIGNATURE, signature: SIGNATURE },
+  'payment.failed': { ...about, ...price },
+  'payment.uncertain': { ...about, ...price, payerSignature: SIGNATURE, lastValidBlockHeight: '370000150', code: 'payment_uncertain' },
+};
+const bodyOf = (type: WebhookEventName) => ({ type, timestamp: '2026-01-01T00:00:00.000Z', data: said[type] });
+
+/** The body of a message of each kind. */
+export const eventExamples: Readonly<Record<WebhookEventName, object>> = {
+  'swap.confirmed': bodyOf('swap.confirmed'),
+  'swap.failed': bodyOf('swap.failed'),
+  'payment.settled': bodyOf('payment.settled'),
+  'payment.failed': bodyOf('payment.failed'),
+  'payment.uncertain': bodyOf('payment.uncertain'),
 };

@@ -68,8 +68,10 @@ function placesOf(transport: Transport, settings: HandlerSettings): ReadonlyMap<
   for (const route of routes) serve(route.operation, (request, url) => operate(route, request, url, settings));
   serve(pages.health, async () => ({ status: 'ok' }));
   serve(pages.openapi, async () => openapi);
+  const { webhooks: told, ...served } = document;
   const openapi = new Written({
-    ...document,
+    ...served,
+    ...(webhooks === undefined ? {} : { webhooks: told }),
     servers: [{ url: basePath === '' ? '/' : basePath }],
     paths: Object.fromEntries(Object.entries(document.paths).filter(([path]) => places.has(basePath + path))),
   });

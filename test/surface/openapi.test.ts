@@ -1,11 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import { openapiDocument } from '../../scripts/openapi-document.js';
-import { examples } from '../../scripts/openapi-examples.js';
+import { eventExamples, examples } from '../../scripts/openapi-examples.js';
+import { eventsOf } from '../../src/journal/notices.js';
+import { webhookEvents, type WebhookEvent } from '../../src/journal/outbox.js';
 import { operations, pages } from '../../src/wire/operations.js';
 import { problem } from '../../src/wire/problem.js';
 import { readQuery, writeQuery } from '../../src/wire/query.js';
 import { readAs } from '../../src/wire/read.js';
 import { webhookOperations } from '../../src/wire/webhooks.js';
+import { verifyWebhook } from 'exact-change/webhooks/verify';
+import { Webhook } from 'standardwebhooks';
+import { messageOf } from '../../adapters/webhooks/message.js';
+import { attemptOf, fullAttemptOf } from '../helpers/attempts.js';
 import { readText } from './modules.js';
 
 const document = openapiDocument();
@@ -53,5 +59,108 @@ describe('the OpenAPI document', () => {
     expect(readAs<unknown>(operation.request, request)).toEqual({ ok: true, value: example.request });
     expect(readAs<unknown>(operation.response, example.answer)).toEqual({ ok: true, value: example.answer });
     expect(readAs(problem, example.problem)).toEqual({ ok: true, value: example.problem });
+  });
+});
+
+interface Described {
+  readonly const?: string;
+  readonly maxLength?: number;
+  readonly pattern?: string;
+  readonly properties?: Readonly<Record<string, Described>>;
+  readonly required?: readonly string[];
+}
+interface Told {
+  readonly operationId: string;
+  readonly parameters: readonly { readonly name: string; readonly required: boolean; readonly schema: Described }[];
+  readonly requestBody: { readonly content: { readonly 'application/json': { readonly schema: Described; readonly example: unknown } } };
+}
+
+/** Where a value is not as described; each of its fields must be. */
+function faults(value: unknown, one: Described | undefined, at = ''): string[] {
+  if (one === undefined) return [`${at} is not described`];
+  const { properties, required = [], maxLength = 0, pattern = '' } = one;
+  if (properties === undefined) {
+    if (one.const !== undefined) return value === one.const ? [] : [`${at} is another`];
+    return typeof value === 'string' && value.length <= maxLength && new RegExp(pattern, 'u').test(value) ? [] : [`${at} has another form`];
+  }
+  if (typeof value !== 'object' || value === null) return [`${at} is no object`];
+  const fields = Object.entries(value).flatMap(([name, field]) => faults(field, properties[name], `${at}.${name}`));
+  return [...fields, ...required.filter((name) => !(name in value)).map((name) => `${at}.${name} is missing`)];
+}
+
+describe('the webhooks of the document', () => {
+  const told = document['webhooks'] as Record<string, { readonly post: Told }>;
+  const schemaOf = (type: string) => told[type]?.post.requestBody.content['application/json'].schema;
+  const SECRET = `whsec_${'A'.repeat(32)}`;
+  const NOW = 1_767_225_600_000;
+  const endpoint = { id: 'e', url: 'https://a.test/', events: [], caller: '', secrets: [{ secret: SECRET }], createdAt: 0 };
+
+  const { payment, receipt } = fullAttemptOf();
+  const attempt = attemptOf();
+  const signed = { ...attempt, state: 'signed', ...(payment && { payment }), ...(receipt && { receipt }) } as const;
+  const swap = {
+    signature: 's',
+    transaction: 'AAEC',
+    lastValidBlockHeight: '9',
+    provider: 'jupiter-v1',
+    inputMint: 'i',
+    outputMint: 'o',
+    source: 'a',
+    output: 'b',
+    quoted: { inAmount: '3', outAmount: '4', feeLamports: '5' },
+  };
+  /** What the journal writes of each kind, in all the ways that there are. */
+  const events: readonly WebhookEvent[] = [
+    ...eventsOf(
+      attempt,
+      { ...attempt, swap: { ...swap, outcome: { state: 'confirmed', inAmount: '3', outAmount: '4', feeLamports: '5' } } },
+      NOW,
+    ),
+    ...eventsOf(attempt, { ...attempt, swap: { ...swap, outcome: { state: 'failed', code: 'swap_expired' } } }, NOW),
+    ...eventsOf(signed, { ...signed, state: 'settled' }, NOW),
+    ...eventsOf(signed, { ...signed, state: 'unsettled' }, NOW),
+    ...eventsOf(attempt, undefined, NOW),
+    ...eventsOf(signed, { ...signed, doubt: 'payment_uncertain' }, NOW),
+  ];
+
+  it('are all that there are, by their names', () => {
+    expect(Object.keys(told).sort()).toEqual([...webhookEvents].sort());
+    expect(Object.entries(told).map(([name, { post }]) => [name, post.operationId])).toEqual(webhookEvents.map((name) => [name, name]));
+    expect(new Set(events.map(({ type }) => type))).toEqual(new Set(webhookEvents));
+  });
+
+  it('describe what the journal writes, as it is sent, field by field', () => {
+    for (const event of events) {
+      const { headers, body } = messageOf(endpoint, event, NOW);
+      expect(faults(JSON.parse(body), schemaOf(event.type)), event.type).toEqual([]);
+      for (const { name, required, schema } of told[event.type]?.post.parameters ?? []) {
+        expect([required, faults(headers[name], schema, name)]).toEqual([true, []]);
+      }
+      expect(verifyWebhook({ secret: SECRET, headers, body, now: NOW })).toEqual(event);
+    }
+  });
+
+  it('ask for what verifyWebhook asks for: without any of it, nothing is accepted', () => {
+    for (const type of webhookEvents) {
+      const { data, ...rest } = eventExamples[type] as { data: Record<string, unknown> };
+      const verify = (said: object) => {
+        const [body, at] = [JSON.stringify(said), new Date(NOW)];
+        const headers = {
+          'webhook-id': 'a',
+          'webhook-timestamp': String(NOW / 1000),
+          'webhook-signature': new Webhook(SECRET).sign('a', at, body),
+        };
+        return verifyWebhook({ secret: SECRET, headers, body, now: NOW });
+      };
+      expect(faults({ ...rest, data }, schemaOf(type))).toEqual([]);
+      expect(verify({ ...rest, data })).toMatchObject({ id: 'a', type, data });
+      const { properties = {}, required = [] } = schemaOf(type)?.properties?.['data'] ?? {};
+      for (const name of Object.keys(properties)) {
+        const { [name]: _, ...less } = data;
+        if (required.includes(name)) expect(() => verify({ ...rest, data: less }), name).toThrow(/lacks/);
+        else expect(verify({ ...rest, data: less })).toMatchObject({ type });
+        expect(() => verify({ ...rest, data: { ...data, [name]: 'x'.repeat(8_193) } }), name).toThrow(/lacks/);
+      }
+    }
   });
 });
