@@ -27,11 +27,11 @@ export async function exchange(
 /** The answer to what cannot even be handed to a handler, in the form of all others. */
 function refused(error: unknown): Response {
   if (!(error instanceof RequestRefusal)) throw error;
-  const { problem, headers } = error;
+  const { problem } = error;
   const requestId = requestIdOf(new Headers(), systemRuntime);
   return new Response(JSON.stringify(problem), {
     status: problem.status,
-    headers: { ...ALWAYS, 'x-request-id': requestId, 'content-type': PROBLEM_TYPE, ...headers },
+    headers: { ...ALWAYS, 'x-request-id': requestId, 'content-type': PROBLEM_TYPE },
   });
 }
 

@@ -16,10 +16,9 @@ export interface Incoming {
 }
 
 const HOST = /^(?:[a-z0-9_.-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::[0-9]{1,5})?$/i;
-// What fetch forbids in a Request.
+// What fetch forbids in a Request. A handler hears of a method that nobody serves, and says what its path knows (RFC 9110, 15.5.6).
 const FORBIDDEN_METHODS: readonly string[] = ['CONNECT', 'TRACE', 'TRACK'];
-// What a path of a service may know: without a Request its handler cannot be asked (RFC 9110, 15.5.6).
-const ALLOW = 'GET, HEAD, POST, DELETE';
+const NO_METHOD = 'UNSERVED';
 
 /** Bytes of a body that nobody wants: enough for who sends too much by mistake to read the answer. */
 const MAX_DISCARDED = 1_048_576;
@@ -39,9 +38,8 @@ export function clientAddress(request: Request): string | undefined {
 
 /** The `Request` of a message of Node; its signal aborts when the caller goes away unanswered. Throws {@link RequestRefusal}. */
 export function requestOf(message: IncomingMessage, outgoing: ServerResponse, incoming: Incoming): Request {
-  const { method = 'GET' } = message;
-  if (FORBIDDEN_METHODS.includes(method))
-    throw new RequestRefusal('method_not_allowed', `There is no ${method} here. Use one of ${ALLOW}.`, { headers: { allow: ALLOW } });
+  const { method: asked = 'GET' } = message;
+  const method = FORBIDDEN_METHODS.includes(asked) ? NO_METHOD : asked;
   const url = urlOf(message, incoming);
   const controller = new AbortController();
   outgoing.once('close', () => {

@@ -274,11 +274,15 @@ describe('a request line', () => {
 });
 
 describe('a method that no Request can hold', () => {
-  it('is refused as a problem that names those of a service', async () => {
+  it.each([
+    ['/api/health', 405, 'GET, HEAD'],
+    ['/api/swap/build', 405, 'POST'],
+    ['/nowhere', 404, undefined],
+  ])('is refused as a problem that names those of its path: %s', async (path, status, allow) => {
     const { url } = await serving();
-    const answer = await rawRequest(`${url}/api/health`, { method: 'TRACE' });
-    expect(JSON.parse(answer.text)).toMatchObject({ status: 405, code: 'method_not_allowed' });
-    expect(answer.headers['allow']).toBe('GET, HEAD, POST, DELETE');
+    const answer = await rawRequest(`${url}${path}`, { method: 'TRACE' });
+    expect(JSON.parse(answer.text)).toMatchObject({ status, code: status === 405 ? 'method_not_allowed' : 'not_found' });
+    expect(answer.headers['allow']).toBe(allow);
   });
 });
 
