@@ -119,7 +119,8 @@ export function openapiDocument(): Json {
       license: { name: license, identifier: license },
       description:
         'Quotes, swaps, balances and x402 payments on Solana, planned by a service that never sees a key: it refuses requests that hold one. ' +
-        'Amounts are decimal strings of base units. Errors are problem JSON (RFC 9457); their `code` is one of: ' +
+        'Amounts are decimal strings of base units. A body is at most 64 KiB, unless a service takes more: a longer one is refused with 413, however well its fields fit. ' +
+        'Errors are problem JSON (RFC 9457); their `code` is one of: ' +
         `${problemCodes.join(', ')}.`,
     },
     servers: [{ url: '/' }],

@@ -20,8 +20,8 @@ import {
 } from './fields.js';
 import { swapTransaction } from './swap.js';
 
-// The body of a request is bounded as a whole; these keep one part from being all of it.
-const MAX_HEADER = 49_152;
+// The body of a request is bounded as a whole; these keep one part from being all of it. Node and fetch take no more of all headers together.
+const MAX_HEADER = 16_384;
 const MAX_HEADERS = 100;
 const MAX_LIMITS = 32;
 const MAX_SWAP_FROM = 32;

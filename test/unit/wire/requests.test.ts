@@ -69,6 +69,7 @@ describe('a request', () => {
     ['an address of another kind', 'autoPay', { paymentRequired: { url: 'javascript:alert(1)' }, wallet: WALLET }, 'paymentRequired.url'],
     ['a header of an impossible name', 'parsePayment', { headers: { 'a b': 'c' } }, 'headers.a b'],
     ['a header that is no text', 'parsePayment', { headers: { a: 1 } }, 'headers.a'],
+    ['a header longer than any that arrives', 'parsePayment', { headers: { a: 'b'.repeat(16_385) } }, 'headers.a'],
     ['no wallet', 'autoPay', { paymentRequired: {} }, 'wallet'],
     ['a limit that is a number', 'autoPay', { paymentRequired: {}, wallet: WALLET, limits: { [USDC]: 1 } }, `limits.${USDC}`],
     ['a limit on a symbol', 'autoPay', { paymentRequired: {}, wallet: WALLET, limits: { USDC: '1' } }, 'limits.USDC'],
