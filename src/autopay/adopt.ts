@@ -5,6 +5,7 @@ import type { Attempt } from '../journal/types.js';
 import type { Call } from '../request.js';
 import type { Core } from './core.js';
 import { decide, openOf, type Open } from './follow.js';
+import { allHaveLeft } from './leave.js';
 import { mayRepeat, present } from './present.js';
 import { ownerOf } from './owner.js';
 import { save } from './save.js';
@@ -29,6 +30,7 @@ interface Repeat {
  */
 export async function adopt(core: Core, repeat: Repeat): Promise<Response | undefined> {
   const { call, emit } = repeat;
+  await allHaveLeft(core, call.signal);
   const all = (await findEarlier(core, repeat)).map((earlier) => openOf(core, earlier));
   for (const open of all) if (open.attempt.state === 'signed') await ask(core, open, emit, call.signal);
   const undecidedOnes = all.filter(({ attempt }) => attempt.state === 'signed');

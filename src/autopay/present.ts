@@ -8,6 +8,7 @@ import { peekBody } from '../x402/read.js';
 import { readSettlement, rejectionReason } from '../x402/settlement.js';
 import type { Core } from './core.js';
 import { decide, follow, type Open } from './follow.js';
+import { leave } from './leave.js';
 import { save } from './save.js';
 import { onLostBody } from './lost-body.js';
 import { outcomeOf, outcomes, type Outcome } from './outcomes.js';
@@ -38,7 +39,7 @@ export interface Rejected {
 /**
  * Sends the paid request, and returns any answer but a 402 as it is, with its receipt. The same bytes are sent once more only where the
  * seller's own word and the chain say that they are settled, and the request may be repeated. A lost answer throws `SettlementError`;
- * whatever comes, the chain has the last word, in the background. The attempt is claimed by this call, and no longer when it returns.
+ * whatever comes, the chain has the last word, in the background. The attempt is claimed by this call, and no longer when it returns, or soon after where its caller has given up.
  */
 export async function present(core: Core, open: Open, showing: Showing): Promise<Presented> {
   const { call, emit } = showing;
@@ -47,9 +48,13 @@ export async function present(core: Core, open: Open, showing: Showing): Promise
     let shown = await show(core, open, showing, deadline.signal);
     if (!('response' in shown)) {
       const { askFirst, resign } = outcomes[shown.outcome];
-      if (askFirst) await askChain(core, open, emit, deadline.signal);
+      if (askFirst) await untilAborted(askChain(core, open, emit, deadline.signal), call.signal);
       // Before anything is signed anew, once: what the seller says of it may be wrong.
-      else if (resign && core.config.policy.resign > 0) await decide(core, open, emit, deadline.signal).catch(() => false);
+      else if (resign && core.config.policy.resign > 0)
+        await untilAborted(
+          decide(core, open, emit, deadline.signal).catch(() => false),
+          call.signal,
+        );
       throwIfAborted(call.signal);
       const settled = open.attempt.state === 'settled';
       if (askFirst && settled && mayRepeat(open, showing)) shown = await show(core, open, showing, deadline.signal);
@@ -60,7 +65,7 @@ export async function present(core: Core, open: Open, showing: Showing): Promise
     }
     const { outcome, answer } = shown;
     const rejected = rejection(open, answer, showing.moved);
-    if (open.attempt.state === 'signed') await noteDoubt(core, open, 'payment_rejected', emit);
+    if (open.attempt.state === 'signed') await untilAborted(noteDoubt(core, open, 'payment_rejected', emit), call.signal);
     return { rejected, outcome };
   } catch (error) {
     if (call.signal?.aborted === true) throw call.signal.reason;
@@ -69,7 +74,7 @@ export async function present(core: Core, open: Open, showing: Showing): Promise
     deadline.stop();
     // First, so that whoever takes it for a dead call's finds the record that this one works on.
     void follow(core, open, emit);
-    if (showing.keepsClaim !== true) await core.claims.drop(open.attempt.id).catch(() => undefined);
+    if (showing.keepsClaim !== true) await leave(core, open, call.signal);
   }
 }
 
@@ -102,9 +107,13 @@ async function show(core: Core, open: Open, showing: Showing, signal: AbortSigna
   // A 402 may claim a transaction too, one that is still pending: where to look first.
   open.attempt = { ...open.attempt, delivered: outcomes[outcome].delivered, receipt };
   // The answer is worth more than its record: the next write of this attempt, by whoever follows it, catches up.
-  await save(core, open).catch(() =>
+  const saved = save(core, open).catch(() =>
     emit('warning', { message: `The journal could not be written after payment ${receipt.payment.payerSignature}.` }),
   );
+  await untilAborted(saved, call.signal).catch((reason: unknown) => {
+    if (open.attempt.delivered) void takeBack(core, open);
+    throw reason;
+  });
   if (response.status === 402) {
     // A wrong idea of our own balance is the likeliest of our own mistakes.
     await core.ledger.forget(open.attempt.payment.source).catch(() => undefined);
@@ -130,7 +139,8 @@ async function send(core: Core, open: Open, { call, url, moved, emit }: Showing,
     return await untilAborted(call.sendPaid(url, open.attempt.payment.header, signal), signal);
   } catch (cause) {
     const bounds = boundsOf(open);
-    await noteDoubt(core, open, 'payment_uncertain', emit);
+    // Who has given up hears of that at once; the note is written behind.
+    await untilAborted(noteDoubt(core, open, 'payment_uncertain', emit), call.signal);
     throw new SettlementError(
       'payment_uncertain',
       `The answer to the paid request was lost, so the payment may still settle until block height ${bounds.lastValidBlockHeight} is final. ` +

@@ -18,6 +18,7 @@ import { choose, type Choice, type ChooseOptions } from './choose.js';
 import type { Core } from './core.js';
 import { fingerprintOf } from './fingerprint.js';
 import type { Open } from './follow.js';
+import { leave } from './leave.js';
 import { outcomes } from './outcomes.js';
 import { spendOf } from './plan.js';
 import { present, type Rejected } from './present.js';
@@ -76,7 +77,7 @@ export async function purchase(
         'response' in shown ? undefined : resign(core, shown, open, { ...task, id: newId(core) }),
       );
       // Until both are on record, nobody else presents the first again.
-      const letGo = () => (mayResign ? core.claims.drop(open.attempt.id).catch(noop) : Promise.resolve());
+      const letGo = () => (mayResign ? leave(core, open, call.signal) : Promise.resolve());
       const second = await signing.finally(letGo);
       const shown = await presenting;
       if ('response' in shown) return shown.response;

@@ -22,3 +22,8 @@ export function save({ journal }: Core, open: Open, change: (attempt: Record) =>
   );
   return write;
 }
+
+/** Resolves once what is being written of an attempt now is written, or is not. */
+export async function written(open: Open): Promise<void> {
+  await writes.get(open);
+}

@@ -1,0 +1,71 @@
+import { memoryJournal, type Attempt, type Journal } from 'exact-change';
+import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { closePayers, failureOf, payerOn } from '../helpers/payer.js';
+
+let sandbox: Sandbox;
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ slotMs: 20, confirmationMs: 20 });
+});
+
+afterEach(closePayers);
+
+afterAll(() => sandbox.close());
+
+const usdc = () => `${sandbox.apiUrl}/usdc`;
+
+/** A journal that takes its time over the writes that are chosen, until it is let. */
+function slow(
+  which: (attempt: Attempt) => boolean,
+  onHeld = (): void => undefined,
+): { journal: Journal; written: Attempt[]; letWrite: () => void } {
+  const inner = memoryJournal();
+  const written: Attempt[] = [];
+  let letWrite = (): void => undefined;
+  const gate = new Promise<void>((resolve) => (letWrite = resolve));
+  const put: Journal['put'] = async (attempt) => {
+    if (which(attempt)) {
+      onHeld();
+      await gate;
+      written.push(attempt);
+    }
+    await inner.put(attempt);
+  };
+  return { journal: { ...inner, put }, written, letWrite };
+}
+
+describe('who gives up a paid request', () => {
+  it.each([0, 1])(
+    'hears of it at once, while the journal still writes, and pays nothing more by the next call (resign: %i)',
+    async (resign) => {
+      const { journal, written, letWrite } = slow(({ doubt }) => doubt !== undefined);
+      const payer = await payerOn(sandbox, { USDC: '1' }, { journal, policy: { resign } });
+      const [controller, reason] = [new AbortController(), new Error('enough')];
+      payer.client.on('payment.sent', () => controller.abort(reason));
+      await expect(payer.client.fetch(usdc(), { signal: controller.signal })).rejects.toBe(reason);
+      expect(written).toEqual([]);
+      // It is not done before the first one has let go.
+      const next = payer.client.fetch(usdc());
+      letWrite();
+      expect((await next).status).toBe(200);
+      expect(written[0]).toMatchObject({ state: 'signed', doubt: 'payment_uncertain' });
+      expect(payer.signed.map(({ kind }) => kind)).toEqual(['payment']);
+    },
+  );
+
+  it('while its answer is put on record hears of it at once, and is not taken to have the answer', async () => {
+    const controller = new AbortController();
+    const { journal, written, letWrite } = slow(
+      ({ delivered }) => delivered,
+      () => controller.abort(),
+    );
+    const payer = await payerOn(sandbox, { USDC: '1' }, { journal });
+    await expect(payer.client.fetch(usdc(), { signal: controller.signal })).rejects.toMatchObject({ name: 'AbortError' });
+    expect(written).toEqual([]);
+    const next = payer.client.fetch(usdc());
+    letWrite();
+    await failureOf(next, 'already_spent');
+    expect(payer.signed.map(({ kind }) => kind)).toEqual(['payment']);
+  });
+});
