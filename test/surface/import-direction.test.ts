@@ -5,7 +5,7 @@ import { readSources } from './modules.js';
 const check = (files: Record<string, string>) => violations(new Map(Object.entries(files)));
 
 describe('import direction', () => {
-  it('holds in this repository', () => {
+  it('holds in this repository', { timeout: 120_000 }, () => {
     const files = readSources('src', 'adapters', 'examples', 'test');
     expect(files.has('src/index.ts')).toBe(true);
     expect(violations(files)).toEqual([]);
