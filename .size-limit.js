@@ -25,6 +25,6 @@ export default [
     name: 'receiver of webhooks',
     path: 'dist/adapters/webhooks/verify.js',
     import: '{ verifyWebhook }',
-    limit: '11 kB',
+    limit: '10 kB',
   },
 ];
