@@ -73,7 +73,10 @@ describe.each(MOUNTS)('the service in $name', ({ start }) => {
   });
 
   it('registers webhooks, each for its caller alone', async () => {
-    const callerOf = ({ headers }: Request) => ({ id: headers.get('x-api-key') ?? '' });
+    const callerOf = ({ headers }: Request) => {
+      const id = headers.get('x-api-key');
+      return id === null ? undefined : { id };
+    };
     const { ask, post } = await mounted({ webhooks: fakeRegistry(), callerOf });
     const as = (key: string) => ({ headers: { 'x-api-key': key } });
     const events = ['payment.settled'];
@@ -82,6 +85,7 @@ describe.each(MOUNTS)('the service in $name', ({ start }) => {
     const { secret, ...endpoint } = made.json as { id: string; secret: string };
     expect((await ask('/api/webhooks', as('a'))).json).toEqual([endpoint]);
     expect((await ask('/api/webhooks', as('b'))).json).toEqual([]);
+    expectProblem(await ask('/api/webhooks'), 401, 'unauthorized');
     const rotated = await post('/api/webhooks/rotate', { id: endpoint.id }, { ...JSON_TYPE, 'x-api-key': 'a' });
     expect(rotated.json).toEqual({ ...endpoint, secret: expect.not.stringContaining(secret) });
     const remove = (key: string) => ask(`/api/webhooks?id=${endpoint.id}`, { method: 'DELETE', ...as(key) });
