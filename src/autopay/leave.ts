@@ -23,5 +23,5 @@ export function leave(core: Core, open: Open, signal: AbortSignal | undefined): 
 
 /** Waits until the calls that have ended at this wallet have let go. Rejects with the signal's reason. */
 export async function allHaveLeft({ wallet }: Core, signal: AbortSignal | undefined): Promise<void> {
-  await untilAborted(Promise.all(leaving.get(wallet) ?? []), signal);
+  await untilAborted(Promise.all([...(leaving.get(wallet) ?? [])]), signal);
 }

@@ -36,7 +36,7 @@ function slow(
 }
 
 describe('who gives up a paid request', () => {
-  it.each([0, 1])(
+  it.each([0, 1] as const)(
     'hears of it at once, while the journal still writes, and pays nothing more by the next call (resign: %i)',
     async (resign) => {
       const { journal, written, letWrite } = slow(({ doubt }) => doubt !== undefined);
