@@ -77,6 +77,8 @@ export function outboxIn(database: Database, tables: Tables, queue: JobQueue, ch
           return jobs;
         }),
       async finish(job, next) {
+        // One statement is a transaction by itself: most deliveries end with nothing to follow.
+        if (next.length === 0) return void (await database.connection('finish', (query) => queue.end(query, job.id)));
         await replacing('finish', digest('job', job.id), async (query, add) => {
           if (await queue.end(query, job.id)) await add(next);
         });
