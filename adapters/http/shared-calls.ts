@@ -53,9 +53,19 @@ export function createSharedCalls<T>({ freshMs, maxKept, now }: SharedCallsOptio
     forgetOld();
   };
 
-  const start = (key: string, work: (signal: AbortSignal) => Promise<T>): Join<T> => {
+  /** Nothing of a limit is left where a clock that was set back makes it longer than any. */
+  const limitedFor = (): number => {
     const wait = limitedUntil - now();
-    if (wait > 0 && wait <= MAX_LIMITED_MS) throw limited(wait);
+    return wait <= MAX_LIMITED_MS ? wait : 0;
+  };
+  // A later answer that asks for less takes nothing back of what an earlier one asked for.
+  const limit = (ms: number) => {
+    limitedUntil = now() + Math.max(limitedFor(), Math.min(ms, MAX_LIMITED_MS));
+  };
+
+  const start = (key: string, work: (signal: AbortSignal) => Promise<T>): Join<T> => {
+    const wait = limitedFor();
+    if (wait > 0) throw limited(wait);
     const at = now();
     const leave = () => {
       const isCurrent = underWay.get(key) === call;
@@ -69,7 +79,7 @@ export function createSharedCalls<T>({ freshMs, maxKept, now }: SharedCallsOptio
         return answer;
       } catch (error) {
         leave();
-        if (isExactChangeError(error, 'rate_limited')) limitedUntil = now() + Math.min(error.details.retryAfterMs, MAX_LIMITED_MS);
+        if (isExactChangeError(error, 'rate_limited')) limit(error.details.retryAfterMs);
         throw error;
       }
     }, leave);

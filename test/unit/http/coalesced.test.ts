@@ -215,6 +215,17 @@ describe('a failure', () => {
     expect(await after).toEqual(quote);
   });
 
+  it('over a rate limit are not made sooner because a later answer asks for less', async () => {
+    const { asked, clock, call } = sharing();
+    for (const amount of ['6', '7']) void call({ ...REQUEST, amount });
+    (await upstream(asked, 0)).fail(limited(20_000));
+    await settle();
+    (await upstream(asked, 1)).fail(limited(1_000));
+    await settle();
+    clock.ms += 1_500;
+    await expect(call()).rejects.toMatchObject({ code: 'rate_limited', details: { retryAfterMs: 18_500 } });
+  });
+
   it('over a rate limit lasts a minute at most, and not through a clock that was set back', async () => {
     for (const shift of [60_000, -1]) {
       const { asked, clock, call } = sharing();
