@@ -273,6 +273,24 @@ describe('what is handed over', () => {
     expect(await attemptsOf(journal, wallet)).toHaveLength(1);
   });
 
+  it('makes one attempt where two services over one database are handed it at once', async () => {
+    const connectionString = await postgres.createDatabase();
+    const journals = [postgresJournal({ connectionString }), postgresJournal({ connectionString })] as const;
+    opened.push(...journals);
+    const [first, second] = [await serve(journals[0]), await serve(journals[1])];
+    const wallet = await sandbox.createWallet({ SOL: '0.5' });
+    const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+    const toBoth = (given: object) => Promise.all([first, second].map((service) => buyer.post(service, given)));
+    const signedSwap = await buyer.sign((await buyer.post(first)).body.swap?.transaction);
+    const swapped = await toBoth({ signedSwap });
+    expect(new Set(swapped.map(({ body }) => body.id)).size).toBe(1);
+    const ready = await untilState('ready_to_sign', () => buyer.post(first, { signedSwap }));
+    const signedPayment = await buyer.sign(ready.body.payment?.transaction);
+    const answers = await toBoth({ signedPayment });
+    expect(answers.map(({ body }) => body.state).sort()).toEqual(['ready_to_present', 'submitted']);
+    expect(await attemptsOf(journals[1], wallet)).toMatchObject([{ id: ready.body.id, state: 'signed' }]);
+  });
+
   it('under a key keeps any other payment from being offered or taken under it', async () => {
     const journal = memoryJournal();
     const service = await serve(journal);
