@@ -16,11 +16,21 @@ const KEY_BYTES = 32;
 // 32 bytes are 32 (all zero) to 44 base58 digits. Checked before decoding, whose time grows with the square of the length.
 const SHAPE = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/;
 
+/** Seen to be addresses: the same few are checked at every step, and decoding one is slow. */
+const known = new Set<Address>();
+const MAX_KNOWN = 1_000;
+
 /** True for the one canonical base58 spelling of 32 bytes. */
 export function isAddress(value: unknown): value is Address {
   if (typeof value !== 'string' || !SHAPE.test(value)) return false;
+  if (known.has(value)) return true;
   const bytes = base58.decode(value);
-  return bytes.length === KEY_BYTES && base58.encode(bytes) === value;
+  const spelling = base58.encode(bytes);
+  if (bytes.length !== KEY_BYTES || spelling !== value) return false;
+  if (known.size >= MAX_KNOWN) known.clear();
+  // Not the value: it may be a slice, and would keep all of the text that it was cut from.
+  known.add(spelling);
+  return true;
 }
 
 /** The 32 bytes of an address. Throws a TypeError on anything else: callers check with {@link isAddress} first. */

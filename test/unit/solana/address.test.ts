@@ -42,6 +42,17 @@ describe('isAddress', () => {
     expect(isAddress(value)).toBe(false);
   });
 
+  it('says the same of an address each time, of however many', () => {
+    const addresses = Array.from({ length: 2_500 }, (_, index) =>
+      addressOf(Uint8Array.from({ length: 32 }, (_, at) => (index >> (at % 12)) & 255)),
+    );
+    const wrong = addresses.map((address) => `${address}1`);
+    for (const round of [1, 2]) {
+      expect([round, addresses.filter((address) => !isAddress(address))]).toEqual([round, []]);
+      expect([round, wrong.filter((text) => isAddress(text))]).toEqual([round, []]);
+    }
+  });
+
   it('has bytes for addresses only', () => {
     expect(() => addressBytes('abc')).toThrow(TypeError);
     expect(() => addressOf(new Uint8Array(31))).toThrow(TypeError);
