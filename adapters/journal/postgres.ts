@@ -11,7 +11,7 @@ import { createGate } from './postgres/gate.js';
 import { digest, lockKey, ownerParts } from './postgres/keys.js';
 import { sharedLocks, type SharedLocks } from './postgres/locks.js';
 import { outboxIn } from './postgres/outbox.js';
-import { prepareEndpoints } from './postgres/outbox-endpoints.js';
+import { hasOutbox, prepareEndpoints } from './postgres/outbox-endpoints.js';
 import { jobSchema, jobsIn, prepareJobs } from './postgres/outbox-queue.js';
 import { openPool } from './postgres/own-pool.js';
 import { ignored, type OpenPool, type PostgresClient, type PostgresPool } from './postgres/pool.js';
@@ -28,8 +28,9 @@ export type PostgresJournalOptions = PostgresPlace & {
   readonly timeoutMs?: number;
   /**
    * Whether events are kept for webhooks, written in one transaction with what they tell of. Needs the package `pg-boss` 10.4, which wants
-   * Node 20 and gets a schema of its own, named after this one with `_jobs`. Every process that writes to the journal should have it: what
-   * one writes without is not told. Who delivers keeps one connection, over which the others tell it of events. Default false.
+   * Node 20 and gets a schema of its own, named after this one with `_jobs`. Who delivers keeps one connection, over which the others tell it
+   * of events. Default false: events are kept only once another journal of the schema keeps them, whenever that begins. So every process that
+   * writes needs `pg-boss` then, and gets `missing_dependency` without.
    */
   readonly outbox?: boolean;
 };
@@ -79,40 +80,38 @@ export function postgresJournal(options: PostgresJournalOptions): PostgresJourna
     calls,
     preparing(async () => {
       await prepareTables(direct, tables);
-      if (!keepsEvents) return;
-      await prepareEndpoints(direct, tables);
+      if (!keepsEvents && !(await hasOutbox(direct, tables))) return;
       // Before anything is written: who cannot tell of a payment must not make it.
       await prepareJobs(direct, jobSchema(schema));
+      await prepareEndpoints(direct, tables);
     }),
   );
   const channel = `exact_change_${digest(schema).slice(0, 16)}`;
-  const events = keepsEvents
-    ? outboxIn(database, tables, jobsIn(jobSchema(schema)), {
-        tell: (query) => query('select pg_notify($1, $2)::text', [channel, JOBS]),
-        listen: () => session.revive(),
-      })
-    : undefined;
+  const events = outboxIn(database, tables, jobsIn(jobSchema(schema)), {
+    tell: (query) => query('select pg_notify($1, $2)::text', [channel, JOBS]),
+    listen: () => session.revive(),
+  });
   const session = createSession(database, {
     channel,
     async restore(query, line) {
       await locks.restore(query);
       await claims.restore(query, line);
-      events?.heard();
+      events.heard();
     },
-    notified: (payload) => (payload === JOBS ? events?.heard() : locks.freed(payload)),
+    notified: (payload) => (payload === JOBS ? events.heard() : locks.freed(payload)),
     lost() {
       locks.lost();
       session.revive();
     },
-    needed: () => locks.any || claims.any || events?.listens === true,
+    needed: () => locks.any || claims.any || events.listens,
   });
   const locks: SharedLocks = sharedLocks(session, channel, (name) => lockKey(schema, 'lock', name));
   const claims = sharedClaims(session, database, tables, randomUUID());
   let closing: Promise<void> | undefined;
 
   return {
-    ...attemptsIn(database, tables, events?.adding),
-    ...(events !== undefined && { outbox: events.outbox }),
+    ...attemptsIn(database, tables, { adding: events.adding, always: keepsEvents }),
+    ...(keepsEvents && { outbox: events.outbox }),
     coordination: (owner) => ({
       ledger: ledgerOver(booksIn(database, tables, owner)),
       locks: {

@@ -231,6 +231,13 @@ describe('a write that fails', () => {
     expect(await toldOf()).toEqual([put.id, released.id]);
   });
 
+  it('since pg-boss drops its job, for want of a queue, leaves the attempt as it was', async () => {
+    const { id } = await reserved();
+    await ask(`delete from exact_change_jobs.queue`);
+    await failureOf(journal.release(id), 'journal_unavailable');
+    expect([await stateOf(id), await jobsIn()]).toEqual(['reserved', []]);
+  });
+
   it('for want of its attempt leaves no job', async () => {
     const attempt = await reserved();
     // Refused when all else is done, at the very end of the transaction.
@@ -341,6 +348,45 @@ describe('a database', { timeout: 60_000 }, () => {
   });
 });
 
+describe('a journal without an outbox', () => {
+  it.each(['before', 'after'] as const)(
+    'that is used %s another one of its schema has an outbox tells of all that it writes from then on',
+    async (when) => {
+      const plain = postgresJournal({ connectionString: address });
+      closings.push(() => plain.close());
+      if (when === 'before') await plain.release((await reserved({}, plain)).id);
+      await outbox.endpoints();
+      const [released, abandoned, open] = [await reserved({}, plain), await reserved({}, plain), await reserved({}, plain)];
+      await plain.release(released.id);
+      await plain.put({ ...abandoned, state: 'abandoned' });
+      await plain.put({ ...open, state: 'signed' });
+      await plain.release('nobody');
+      expect(plain.outbox).toBeUndefined();
+      expect(await toldOf()).toEqual([released.id, abandoned.id]);
+      expect(await stateOf(open.id)).toBe('signed');
+    },
+  );
+
+  it('is heard by who asks to be called', async () => {
+    let calls = 0;
+    outbox.onAdded(() => (calls += 1));
+    await until('it is called', () => (calls > 0 ? true : undefined));
+    const plain = postgresJournal({ connectionString: address });
+    closings.push(() => plain.close());
+    const before = calls;
+    await plain.release((await reserved({}, plain)).id);
+    await until('it is called', () => (calls > before ? true : undefined));
+  });
+
+  it('keeps none where nobody does', async () => {
+    const plain = postgresJournal({ connectionString: address });
+    closings.push(() => plain.close());
+    await plain.put({ ...(await reserved({}, plain)), state: 'abandoned' });
+    await plain.release('nobody');
+    expect(await ask(`select nspname from pg_namespace where nspname like 'exact_change_%'`)).toEqual([]);
+  });
+});
+
 describe('tables', () => {
   it('are made where a journal without an outbox was before, whose attempts are told of from then on', async () => {
     const plain = postgresJournal({ connectionString: address });
@@ -432,7 +478,14 @@ describe('an outbox', () => {
     expect(String(error)).not.toContain('a-secret-word');
   });
 
-  it('without the package pg-boss makes the first call say what to install, before anything is written; without it asked for, nobody misses it', () => {
+  it('without the package pg-boss makes the first call say what to install, before anything is written; where nobody asked for it, nobody misses it', async () => {
+    await open({ schema: 'told' }).outbox.endpoints();
+    const missing = {
+      name: 'ConfigError',
+      code: 'missing_dependency',
+      message: expect.stringContaining('npm install pg-boss'),
+      details: { packages: ['pg-boss'] },
+    };
     const hook = `export const resolve = (name, context, next) => {
       if (name === 'pg-boss') throw Object.assign(new Error('not there'), { code: 'ERR_MODULE_NOT_FOUND' });
       return next(name, context);
@@ -443,8 +496,9 @@ describe('an outbox', () => {
       const { postgresJournal } = await import('./adapters/journal/postgres.ts');
       const { attemptOf } = await import('./test/helpers/attempts.ts');
       const told = [];
-      for (const outbox of [true, false]) {
-        const journal = postgresJournal({ connectionString: process.argv[1], outbox });
+      // The last finds a schema whose events somebody keeps.
+      for (const [outbox, schema] of [[true, 'fresh'], [false, 'fresh'], [false, 'told']]) {
+        const journal = postgresJournal({ connectionString: process.argv[1], outbox, schema });
         await journal.reserve(attemptOf(), []).then(() => told.push('written'), ({ name, code, message, details }) => told.push({ name, code, message, details }));
         await journal.close();
       }
@@ -452,15 +506,7 @@ describe('an outbox', () => {
     const flags = ['--import', 'tsx', '--input-type=module', '--eval', script, address];
     const { stdout, stderr } = spawnSync(process.execPath, flags, { cwd: ROOT, encoding: 'utf8' });
     expect({ told: JSON.parse(stdout || 'null') as unknown, stderr }).toMatchObject({
-      told: [
-        {
-          name: 'ConfigError',
-          code: 'missing_dependency',
-          message: expect.stringContaining('npm install pg-boss'),
-          details: { packages: ['pg-boss'] },
-        },
-        'written',
-      ],
+      told: [missing, 'written', missing],
       stderr: '',
     });
   });

@@ -12,6 +12,7 @@ import type { Database, Row } from './database.js';
 import { pastDeadlock } from './deadlock.js';
 import { digest, lockKey, ownerParts } from './keys.js';
 import type { Adding } from './outbox.js';
+import { hasOutbox } from './outbox-endpoints.js';
 import { ATTEMPT_COLUMNS } from './reserve.js';
 import type { Tables } from './schema.js';
 
@@ -22,16 +23,24 @@ const states = Object.keys(attemptStates) as AttemptState[];
 const releasable = states.filter((state) => attemptStates[state].release);
 const decided = states.filter((state) => attemptStates[state].decided);
 
-/** The attempts of a journal in the database's tables, which exist. What is to be told of them goes where `adding` has it. */
-export function attemptsIn(database: Database, tables: Tables, adding: Adding | undefined): Omit<Journal, 'coordination' | 'outbox'> {
+/** How what is to be told of attempts is added. */
+export interface Telling {
+  readonly adding: Adding;
+  /** Whether this journal has an outbox. One without adds where another of the schema has one. */
+  readonly always: boolean;
+}
+
+/** The attempts of a journal in the database's tables, which exist. */
+export function attemptsIn(database: Database, tables: Tables, { adding, always }: Telling): Omit<Journal, 'coordination' | 'outbox'> {
   const { attempts, schema } = tables;
   const reserve = batched(database, tables);
-  const put = `
+  const put = (only = '') => `
     update ${attempts} set (${ATTEMPT_COLUMNS}) = ($5, $6, $7::float8, $8, $9, $10, $11, $12::numeric, $13::numeric, $14, $15, $16)
-    where id = $3 and wallet = $1 and network = $2 and state = any ($4::text[])
+    where id = $3 and wallet = $1 and network = $2 and state = any ($4::text[]) ${only}
     returning id`;
-  const release = `delete from ${attempts} where id = $1 and state = any ($2::text[])`;
-  const writes = adding === undefined ? plain(database, put, release) : told(adding, tables, put, release);
+  const release = (only = '') => `delete from ${attempts} where id = $1 and state = any ($2::text[]) ${only} returning id, record`;
+  const telling = told(adding, tables, put(), release());
+  const writes = always ? telling : untilTold(database, tables, { put, release }, telling);
 
   return {
     async reserve(given, caps) {
@@ -110,13 +119,36 @@ export function attemptsIn(database: Database, tables: Tables, adding: Adding | 
 /** How statements that change an attempt are run; `put` gives a row where it wrote one. */
 interface Writes {
   put(attempt: Attempt, values: unknown[]): Promise<Row[]>;
-  release(values: unknown[]): Promise<unknown>;
+  release(values: unknown[]): Promise<Row[]>;
 }
 
-function plain(database: Database, put: string, release: string): Writes {
+/** Single statements for as long as nobody keeps events in the schema. They look at it themselves: another process may begin at any time. */
+function untilTold(
+  database: Database,
+  tables: Tables,
+  { put, release }: Readonly<Record<'put' | 'release', (only: string) => string>>,
+  telling: Writes,
+): Writes {
+  const only = `and to_regclass('${tables.endpoints}') is null`;
+  let isTold = false;
+  const write = async (alone: () => Promise<Row[]>, withEvents: () => Promise<Row[]>) => {
+    const rows = isTold ? [] : await alone();
+    if (rows.length > 0) return rows;
+    isTold ||= await hasOutbox(database, tables);
+    return isTold ? withEvents() : rows;
+  };
+  const [putAlone, releaseAlone] = [put(only), release(only)];
   return {
-    put: (_, values) => database.query('put', put, values),
-    release: (values) => database.query('release', release, values),
+    put: (attempt, values) =>
+      write(
+        () => database.query('put', putAlone, values),
+        () => telling.put(attempt, values),
+      ),
+    release: (values) =>
+      write(
+        () => database.query('release', releaseAlone, values),
+        () => telling.release(values),
+      ),
   };
 }
 
@@ -133,8 +165,9 @@ function told(adding: Adding, { attempts }: Tables, put: string, release: string
       }),
     release: (values) =>
       adding('release', digest('attempt', String(values[0])), async (query, add) => {
-        const [row] = await query(`${release} returning record`, values);
-        if (row !== undefined) await add(jobsOf(recordOf(row), undefined, systemRuntime.now()));
+        const written = await query(release, values);
+        for (const row of written) await add(jobsOf(recordOf(row), undefined, systemRuntime.now()));
+        return written;
       }),
   };
 }

@@ -4,11 +4,17 @@ import type { Database, Query, Row } from './database.js';
 import { digest, lockKey } from './keys.js';
 import type { Tables } from './schema.js';
 
-/** Makes the table of endpoints where it is missing: a journal that has no outbox has none. */
-export async function prepareEndpoints(database: Database, { schema, endpoints }: Tables): Promise<void> {
-  // Looked at without any right to create: the table may have been made by somebody else.
+/** Whether a journal of the schema keeps events, or did: its endpoints have a table then. */
+export async function hasOutbox(database: Database, { endpoints }: Tables): Promise<boolean> {
   const [found] = await database.query('tables', 'select to_regclass($1)::text as name', [endpoints]);
-  if (found?.['name'] !== undefined) return;
+  return found?.['name'] !== undefined;
+}
+
+/** Makes the table of endpoints where it is missing. What events need besides must be there: whoever sees the table adds some. */
+export async function prepareEndpoints(database: Database, tables: Tables): Promise<void> {
+  // Looked at without any right to create: the table may have been made by somebody else.
+  if (await hasOutbox(database, tables)) return;
+  const { schema, endpoints } = tables;
   const key = lockKey(schema, 'tables');
   await database.transaction('tables', key, async (query) => {
     await query('select pg_advisory_xact_lock($1::bigint)::text', [key]);

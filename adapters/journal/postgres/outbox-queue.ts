@@ -69,7 +69,16 @@ export function jobsIn(schema: string): JobQueue {
 
   return {
     async add(query, next) {
-      await (await boss()).insert(next.map(insertOf), { db: { executeSql: executeOn(query) } });
+      let inserted = 0;
+      const executeSql: PgBoss.Db['executeSql'] = async (text, values) => {
+        const rows = await query(/\breturning\b/i.test(text) ? text : `${text} returning id::text`, values);
+        inserted += rows.length;
+        return { rows };
+      };
+      await (await boss()).insert(next.map(insertOf), { db: { executeSql } });
+      // pg-boss drops without a word what is for a queue that it does not know.
+      if (inserted !== next.length)
+        throw new Error(`pg-boss took ${inserted} of ${next.length} jobs: see that "${schema}".queue has a row of the name ${QUEUE}.`);
     },
     async take(query, { limit, leaseMs, now }) {
       await query(ready, [QUEUE, timeOf(now)]);
