@@ -94,13 +94,20 @@ export function createBook(deps: AutoPayDeps, journal: Journal): AutoPayBook {
   };
 }
 
-function purchaseOf({ idempotencyKey }: AutoPayRequest, terms: PaymentRequired): Purchase {
+function purchaseOf(request: AutoPayRequest, terms: PaymentRequired): Purchase {
+  const { idempotencyKey } = request;
   const host = hostOf(terms);
-  if (terms.url === undefined)
+  if (terms.url === undefined && !isForSwapAlone(request))
     throw refuse('paymentRequired.url', 'must be given: a payment is put on record with the place that asks for it.');
   if (idempotencyKey !== undefined && !/^[\x21-\x7e]{1,255}$/.test(idempotencyKey))
     throw refuse('idempotencyKey', 'must be 1 to 255 visible ASCII characters.');
-  return { url: terms.url.replace(/#.*/s, ''), host, idempotencyKey };
+  // No attempt was made at an empty address, so none is found there.
+  return { url: (terms.url ?? '').replace(/#.*/s, ''), host, idempotencyKey };
+}
+
+/** Who names a swap and hands over nothing pays without us, and has nothing put on record or looked up. */
+function isForSwapAlone(request: AutoPayRequest): boolean {
+  return swapAmountOf(request) !== undefined && request.signedPayment === undefined && request.idempotencyKey === undefined;
 }
 
 /** What to sign next; under a key, what became of what was signed. */

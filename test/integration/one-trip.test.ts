@@ -1,5 +1,13 @@
 import { address } from '@solana/kit';
-import { remote, type ClientOptions, type PaymentResult, type SwapQuote, type SwapTransaction } from 'exact-change';
+import {
+  memoryJournal,
+  remote,
+  SOLANA_MAINNET,
+  type ClientOptions,
+  type PaymentResult,
+  type SwapQuote,
+  type SwapTransaction,
+} from 'exact-change';
 import { createSandbox, type Sandbox } from 'exact-change/sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ATTACKER } from '../corpus/addresses.js';
@@ -97,6 +105,18 @@ describe('a payment that is short, over a service', () => {
     const one = await payer({ apiUrl: undefined, transport: remote(service.url) });
     expect(await paid(one)).toMatchObject({ state: 'settled' });
     expect(service.calls).toEqual([PLAN]);
+  });
+
+  it('costs one call also of a service with a journal, which puts nothing of it on record', async () => {
+    const journal = memoryJournal();
+    const kept = await startRecordedService(sandbox, {}, { journal });
+    const one = await payer({ apiUrl: kept.url });
+    expect(await paid(one)).toMatchObject({ state: 'settled', swap: { outAmount: '50000' } });
+    expect(kept.calls).toEqual([PLAN]);
+    const recorded: string[] = [];
+    for await (const { id } of journal.attempts({ wallet: one.address, network: SOLANA_MAINNET })) recorded.push(id);
+    expect(recorded).toEqual([]);
+    await kept.close();
   });
 
   it('makes one swap for ten at once', async () => {
