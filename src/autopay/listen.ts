@@ -33,8 +33,8 @@ export function listenTo({ onAccount }: Pick<Rpc, 'onAccount'>, runtime: Pick<Ru
   let calls = 0;
   let looks = 0;
   let wait = FIRST_WAIT_MS;
-  // What happened before it was live may have been missed, so one look lies after that.
-  let hasLooked = false;
+  // What happened before a subscription may have been missed, so one look lies after its begin.
+  let lookedIn: number | undefined;
   let sinceLook = 0;
   const ring = (): void => {
     calls += 1;
@@ -46,9 +46,9 @@ export function listenTo({ onAccount }: Pick<Rpc, 'onAccount'>, runtime: Pick<Ru
   return {
     async next(signal) {
       watch ??= onAccount(account, ring);
-      const isLive = watch.isLive();
-      const wasLookedAt = isLive && hasLooked;
-      hasLooked = isLive;
+      const before = watch.subscription();
+      const wasLookedAt = before !== undefined && before === lookedIn;
+      lookedIn = before;
       const nap = new AbortController();
       const stop = () => nap.abort();
       wake = stop;
@@ -60,7 +60,7 @@ export function listenTo({ onAccount }: Pick<Rpc, 'onAccount'>, runtime: Pick<Ru
       signal.removeEventListener('abort', stop);
       wake = () => undefined;
       sinceLook += length;
-      if (wasLookedAt && looks === 0 && watch.isLive() && sinceLook < SAFETY_MS) return false;
+      if (wasLookedAt && looks === 0 && watch.subscription() === before && sinceLook < SAFETY_MS) return false;
       looks = Math.max(0, looks - 1);
       sinceLook = 0;
       return true;

@@ -3,8 +3,11 @@ import { isRecord } from '../record.js';
 
 /** What an account's listeners have. */
 export interface AccountWatch {
-  /** Whether the node tells of what happens from now on; what happened before may have been missed. */
-  readonly isLive: () => boolean;
+  /**
+   * Which subscription tells of what happens from now on: never the same again once one was lost, and what happened before it, or between two, may
+   * have been missed. Undefined where there is none.
+   */
+  readonly subscription: () => number | undefined;
   end(): void;
 }
 
@@ -32,8 +35,8 @@ interface Wait {
   /** What is listened to: base58. */
   readonly name: string;
   readonly listeners: Set<(error: string | null) => void>;
-  /** The node's number for it, once it has answered. */
-  subscription: number | undefined;
+  /** The node's number for it, which counts anew with each socket, and ours, which does not; once it has answered. */
+  subscription: { readonly node: number; readonly own: number } | undefined;
 }
 
 /** A kind of subscription, by the names of its calls. */
@@ -74,6 +77,7 @@ export function createSignatureSocket(endpoint: string | undefined, wsUrl: strin
   const waits = new Map<string, Wait>();
   let socket: RpcSocket | undefined;
   let isOpen = false;
+  let answered = 0;
 
   const shut = () => {
     const old = socket;
@@ -88,11 +92,11 @@ export function createSignatureSocket(endpoint: string | undefined, wsUrl: strin
     const { kind, name } = wait;
     const asked = socket;
     asked?.call(kind.subscribe, [name, kind.settings]).then(
-      (subscription) => {
-        if (typeof subscription !== 'number' || socket !== asked) return;
+      (node) => {
+        if (typeof node !== 'number' || socket !== asked) return;
         // Given up before the node had answered.
-        if (waits.get(keyOf(kind, name)) !== wait) void asked.call(kind.unsubscribe, [subscription]).catch(() => undefined);
-        else wait.subscription = subscription;
+        if (waits.get(keyOf(kind, name)) !== wait) void asked.call(kind.unsubscribe, [node]).catch(() => undefined);
+        else wait.subscription = { node, own: (answered += 1) };
       },
       // Refused, or cut off: polling finds out.
       () => undefined,
@@ -102,7 +106,7 @@ export function createSignatureSocket(endpoint: string | undefined, wsUrl: strin
   const notify = (kind: Kind, params: unknown) => {
     const { subscription, value } = readNotification(params) ?? {};
     for (const [key, wait] of waits) {
-      if (wait.kind !== kind || subscription === undefined || wait.subscription !== subscription) continue;
+      if (wait.kind !== kind || subscription === undefined || wait.subscription?.node !== subscription) continue;
       if (kind.once) waits.delete(key);
       for (const listener of wait.listeners) listener(value ?? null);
     }
@@ -118,12 +122,12 @@ export function createSignatureSocket(endpoint: string | undefined, wsUrl: strin
     if (socket === undefined) open();
     else if (known === undefined && isOpen) announce(wait);
     return {
-      isLive: () => waits.get(key) === wait && wait.listeners.has(listener) && wait.subscription !== undefined,
+      subscription: () => (waits.get(key) === wait && wait.listeners.has(listener) ? wait.subscription?.own : undefined),
       end() {
         if (!wait.listeners.delete(listener) || wait.listeners.size > 0 || waits.get(key) !== wait) return;
         waits.delete(key);
         if (waits.size === 0) shut();
-        else if (wait.subscription !== undefined) socket?.call(kind.unsubscribe, [wait.subscription]).catch(() => undefined);
+        else if (wait.subscription !== undefined) socket?.call(kind.unsubscribe, [wait.subscription.node]).catch(() => undefined);
       },
     };
   };

@@ -50,7 +50,7 @@ export function fakeRpc(nodes: readonly FakeNode[], part: Partial<Rpc> = {}): Rp
       genesisHash: unused,
       isBlockhashValid: unused,
       onSignature: () => () => undefined,
-      onAccount: () => ({ isLive: () => false, end: () => undefined }),
+      onAccount: () => ({ subscription: () => undefined, end: () => undefined }),
       close: () => undefined,
       tip: () => answer('tip', ({ slot, height }) => ({ slot, height })),
       firstSlot: () => answer('firstSlot', ({ firstSlot = 0 }) => orThrow(firstSlot)),

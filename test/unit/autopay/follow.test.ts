@@ -84,7 +84,7 @@ describe('what a journal could not take', () => {
       ...core,
       journal: { ...core.journal, put },
       config: { ...core.config, runtime: { ...core.config.runtime, idle } },
-      rpc: { ...core.rpc, onAccount: () => ({ isLive: () => true, end: () => undefined }) },
+      rpc: { ...core.rpc, onAccount: () => ({ subscription: () => 1, end: () => undefined }) },
     };
     await follow(live, open, () => undefined);
     expect(open.attempt.state).toBe('settled');

@@ -4,11 +4,22 @@ import type { Runtime } from '../../../src/runtime.js';
 
 /** Time that passes as it is waited for, and a node that may tell of changes. */
 function world({ hasSocket }: { readonly hasSocket: boolean }) {
-  const state = { now: 0, isLive: false, listeners: 0, changes: [] as number[], ring: (): void => undefined };
+  const state = {
+    now: 0,
+    isLive: false,
+    listeners: 0,
+    changes: [] as number[],
+    lost: [] as number[],
+    sockets: 1,
+    ring: (): void => undefined,
+  };
   const runtime: Pick<Runtime, 'idle'> = {
     async idle(ms, signal) {
       const change = state.isLive ? state.changes.find((at) => at > state.now && at <= state.now + ms) : undefined;
+      const begin = state.now;
       state.now = change ?? state.now + ms;
+      // Lost, and opened again before anybody looks at it.
+      state.sockets += state.lost.filter((at) => at > begin && at <= state.now).length;
       // It opens while the first wait passes.
       state.isLive = hasSocket && state.listeners > 0;
       if (change !== undefined) state.ring();
@@ -19,7 +30,7 @@ function world({ hasSocket }: { readonly hasSocket: boolean }) {
     state.listeners += 1;
     state.ring = listener;
     return {
-      isLive: () => state.isLive,
+      subscription: () => (state.isLive ? state.sockets : undefined),
       end: () => {
         state.listeners -= 1;
         state.isLive = false;
@@ -60,6 +71,13 @@ describe('listenTo', () => {
     state.changes.push(20_000);
     const { looks } = await run(24_000);
     expect(looks).toEqual([250, 750, 20_000, 20_250, 20_750]);
+  });
+
+  it('looks after a socket was lost and opened again while it waited, and once more after that', async () => {
+    const { run, state } = world({ hasSocket: true });
+    state.lost.push(10_000);
+    const { looks } = await run(26_000);
+    expect(looks).toEqual([250, 750, 15_750, 25_750]);
   });
 
   it('listens no longer to an account that anybody keeps changing', async () => {

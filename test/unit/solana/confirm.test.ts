@@ -85,7 +85,7 @@ function fakeRpc({ status = () => null, ...rest }: Fake) {
       log.statuses += 1;
       return Promise.resolve([status({ history: options?.history === true, minContextSlot: options?.minContextSlot }, log.statuses)]);
     },
-    onAccount: () => ({ isLive: () => false, end: () => undefined }),
+    onAccount: () => ({ subscription: () => undefined, end: () => undefined }),
     onSignature: (asked, listener) => {
       expect(asked).toBe(signature);
       log.listening += 1;

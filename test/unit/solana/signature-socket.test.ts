@@ -86,8 +86,9 @@ describe('createSignatureSocket', () => {
     socket.subscribe('one', other);
     const watch = socket.watchAccount('one', first);
     const second = socket.watchAccount('one', twin);
-    expect(watch.isLive()).toBe(false);
-    await expect.poll(() => watch.isLive() && second.isLive()).toBe(true);
+    expect(watch.subscription()).toBeUndefined();
+    await expect.poll(() => watch.subscription()).toBeDefined();
+    expect(second.subscription()).toBe(watch.subscription());
     expect(asked).toEqual([
       { method: 'signatureSubscribe', params: ['one', { commitment: 'confirmed' }] },
       { method: 'accountSubscribe', params: ['one', { commitment: 'confirmed', encoding: 'base64' }] },
@@ -108,7 +109,8 @@ describe('createSignatureSocket', () => {
     expect(twin).toHaveBeenCalledTimes(2);
     expect(other).not.toHaveBeenCalled();
     watch.end();
-    expect([watch.isLive(), second.isLive()]).toEqual([false, true]);
+    expect(watch.subscription()).toBeUndefined();
+    expect(second.subscription()).toBeDefined();
     second.end();
     await expect.poll(() => asked[2]).toEqual({ method: 'accountUnsubscribe', params: [102] });
     expect(clients).toHaveLength(1);
@@ -116,9 +118,9 @@ describe('createSignatureSocket', () => {
 
   it('is not live where the socket is lost, or the node refuses', async () => {
     const watch = socket.watchAccount('one', vi.fn());
-    await expect.poll(() => watch.isLive()).toBe(true);
+    await expect.poll(() => watch.subscription()).toBeDefined();
     clients[0]?.terminate();
-    await expect.poll(() => watch.isLive()).toBe(false);
+    await expect.poll(() => watch.subscription()).toBeUndefined();
     watch.end();
   });
 

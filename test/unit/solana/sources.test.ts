@@ -31,7 +31,7 @@ function rpcWith(part: Partial<Rpc>): Rpc {
     signaturesFor: unused,
     genesisHash: unused,
     onSignature: () => () => undefined,
-    onAccount: () => ({ isLive: () => false, end: () => undefined }),
+    onAccount: () => ({ subscription: () => undefined, end: () => undefined }),
     close: () => undefined,
     ...part,
   };
