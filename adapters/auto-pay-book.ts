@@ -1,6 +1,7 @@
 import { checkHeader } from '../src/autopay/sign-payment.js';
 import { choose, type Choice } from '../src/autopay/choose.js';
 import type { Core } from '../src/autopay/core.js';
+import { decide, openOf } from '../src/autopay/follow.js';
 import { shortOf } from '../src/autopay/funding.js';
 import { ownerOf } from '../src/autopay/owner.js';
 import { spendOf } from '../src/autopay/plan.js';
@@ -127,9 +128,7 @@ async function planStep(step: Step): Promise<PaymentResult> {
 async function planOn({ deps, desk, request, terms, purchase, signal }: Step, swapAmount?: bigint): Promise<PaymentResult> {
   const core = planner(deps, request, request.autoSwap ?? false);
   await core.ready();
-  for await (const { payment, id, amount } of desk.core.journal.attempts(ownerOf(core), { state: 'signed' })) {
-    if (payment !== undefined) await core.ledger.hold(payment.source, id, BigInt(amount));
-  }
+  for (const { payment, id, amount } of await inFlight(desk.core, signal)) await core.ledger.hold(payment.source, id, BigInt(amount));
   await seeBrought(core, desk.core, signal);
   let funded: SwapAttempt | undefined;
   const check = async (choice: Choice) => {
@@ -139,6 +138,19 @@ async function planOn({ deps, desk, request, terms, purchase, signal }: Step, sw
   };
   const result = await plan(core, terms, { signal, swapAmount, check });
   return funded === undefined ? result : { ...result, id: funded.id };
+}
+
+/**
+ * The payments that may still land. Each is looked for: what one that has landed took is gone from the balance already, and its subscription may
+ * be silent about that for long.
+ */
+async function inFlight(core: Core, signal: AbortSignal = core.closing.signal): Promise<PaidAttempt[]> {
+  const signed: PaidAttempt[] = [];
+  for await (const attempt of core.journal.attempts(ownerOf(core), { state: 'signed' })) if (isPaid(attempt)) signed.push(attempt);
+  const over = await Promise.all(
+    signed.map((attempt) => decide(core, openOf(core, attempt), core.events.emitter(attempt.id), signal).catch(() => false)),
+  );
+  return signed.filter((_, index) => over[index] !== true);
 }
 
 /** Before anything is signed; what is signed reserves it. */

@@ -1,6 +1,9 @@
 import { memoryJournal } from 'exact-change';
 import { createSandbox, type Json, type Sandbox } from 'exact-change/sandbox';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createOperations } from '../../adapters/local-operations.js';
+import { parseLocalOptions } from '../../src/config.js';
+import { systemRuntime } from '../../src/runtime.js';
 import { buyerOf, startService } from '../helpers/auto-pay.js';
 import { tokenAccount } from '../helpers/chain.js';
 
@@ -31,4 +34,26 @@ it('a service asks for no second swap where its node is behind the first', async
   const caughtUp = await buyer.post(service, { signedSwap });
   expect(caughtUp.body.state).toBe('ready_to_sign');
   await service.close();
+});
+
+it('a service asks for no swap where a payment that it has not heard of again has landed, and the rest suffices', async () => {
+  const { rpcUrl, jupiterUrl } = sandbox;
+  // As behind a subscription that is silent: after its first look it does not look again by itself.
+  const idle = (_: number, signal?: AbortSignal) => systemRuntime.idle(3_600_000, signal);
+  const transport = createOperations(
+    parseLocalOptions({ rpcUrl, jupiterUrl, journal: memoryJournal() }, { ...systemRuntime, idle }),
+    undefined,
+  );
+  const wallet = await sandbox.createWallet({ SOL: '1', USDC: '0.02' });
+  const url = `${sandbox.apiUrl}/usdc`;
+  const { paymentRequired, sign } = await buyerOf(wallet, url);
+  const asked = { paymentRequired, wallet: wallet.address, autoSwap: true };
+  for (let left = 2; left > 0; left -= 1) {
+    const planned = await transport.autoPay(asked);
+    expect(planned.state).toBe('ready_to_sign');
+    const { header } = await transport.autoPay({ ...asked, signedPayment: await sign(planned.payment?.transaction) });
+    expect((await fetch(url, { headers: { [header?.name ?? '']: header?.value ?? '' } })).status).toBe(200);
+  }
+  expect((await transport.autoPay(asked)).state).toBe('swap_required');
+  await transport.close();
 });
