@@ -254,6 +254,16 @@ describe('a write that fails', () => {
     expect(await listOf(journal.attempts(owner))).toEqual([attempt]);
   });
 
+  it('for want of a job of that name fails alone, of many that are ended at once', async () => {
+    await add(50);
+    const jobs = await take();
+    const bad = { ...jobs[0]!, id: 'no uuid' };
+    const outcomes = await Promise.allSettled([...jobs.slice(0, 20), bad, ...jobs.slice(20)].map((job) => outbox.finish(job, [])));
+    expect(outcomes.flatMap(({ status }, place) => (status === 'rejected' ? [place] : []))).toEqual([20]);
+    expect(outcomes[20]).toMatchObject({ reason: { code: 'journal_unavailable' } });
+    expect(await jobsIn()).toEqual([]);
+  });
+
   it('while a job is replaced leaves it as it was', async () => {
     await add(1);
     const [job] = await take();
@@ -337,7 +347,8 @@ describe('a database', { timeout: 60_000 }, () => {
 
   it('is left by close() once the calls under way are done, and is gone for those after it', async () => {
     const job = await aJob();
-    const late = [outbox.finish(job, [job]), outbox.addEndpoint(endpoint, 1), take()];
+    const many = Array.from({ length: 3 }, () => [reserved(), outbox.finish({ ...job, id: randomUUID() }, [])]);
+    const late = [outbox.finish(job, [job]), outbox.addEndpoint(endpoint, 1), take(), ...many.flat()];
     await journal.close();
     await Promise.all(late);
     for (const call of callsOf(journal, job)) expect((await failureOf(call(), 'journal_unavailable')).message).toContain('closed');

@@ -6,7 +6,7 @@ import type { Attempt, Journal } from '../../../src/journal/types.js';
 import { takenOf } from '../../../src/policy/caps.js';
 import { plainHost, portless } from '../../../src/policy/hosts.js';
 import { systemRuntime } from '../../../src/runtime.js';
-import { batched } from './batch.js';
+import { batchedReserve } from './batch.js';
 import { capRows, capValues } from './caps.js';
 import type { Database, Row } from './database.js';
 import { pastDeadlock } from './deadlock.js';
@@ -33,7 +33,7 @@ export interface Telling {
 /** The attempts of a journal in the database's tables, which exist. */
 export function attemptsIn(database: Database, tables: Tables, { adding, always }: Telling): Omit<Journal, 'coordination' | 'outbox'> {
   const { attempts, schema } = tables;
-  const reserve = batched(database, tables);
+  const reserve = batchedReserve(database, tables);
   const put = (only = '') => `
     update ${attempts} set (${ATTEMPT_COLUMNS}) = ($5, $6, $7::float8, $8, $9, $10, $11, $12::numeric, $13::numeric, $14, $15, $16)
     where id = $3 and wallet = $1 and network = $2 and state = any ($4::text[]) ${only}

@@ -4,41 +4,46 @@ import { reserveCall } from './reserve.js';
 import type { Tables } from './schema.js';
 import { pastDeadlock } from './deadlock.js';
 
-// How many reservations one statement makes at most.
+// How many calls one statement does at most.
 const MOST = 32;
 
-/** Makes a reservation, and tells what the database's function said. `key` is the owner's. */
-export type Reserve = (key: string, values: readonly unknown[]) => Promise<Row | undefined>;
+/** Calls that one statement does together, each of them or none; gives a row for each, in order, where there is something to tell. */
+export type Together<T> = (database: Database, batch: readonly T[]) => Promise<readonly (Row | undefined)[]>;
 
-interface Waiting {
-  readonly values: readonly unknown[];
+interface Waiting<T> {
+  readonly value: T;
   resolve(row: Row | undefined): void;
   reject(error: unknown): void;
 }
 
-/** Reservations of one owner take turns in the database. Those that come while one is under way go together, one after the other in one statement. */
-export function batched(database: Database, tables: Tables): Reserve {
-  // A list is here as long as somebody works on it.
-  const queues = new Map<string, Waiting[]>();
+/** Makes a reservation, and tells what the database's function said. `key` is the owner's: those of one owner take turns in the database. */
+export function batchedReserve(database: Database, tables: Tables): (key: string, values: readonly unknown[]) => Promise<Row | undefined> {
+  return batched(database, 'reserve', (inner, batch) => inner.query('reserve', reserveCall(tables, batch.length), batch.flat()));
+}
 
-  const together = async (batch: readonly Waiting[]): Promise<void> => {
+/** Calls of one key that come while one is under way go together, in one statement. */
+export function batched<T>(database: Database, step: string, perform: Together<T>): (key: string, value: T) => Promise<Row | undefined> {
+  // A list is here as long as somebody works on it.
+  const queues = new Map<string, Waiting<T>[]>();
+
+  const together = async (inner: Database, batch: readonly Waiting<T>[]): Promise<void> => {
     try {
-      const values = batch.flatMap((one) => one.values);
-      const rows = await pastDeadlock(() => database.query('reserve', reserveCall(tables, batch.length), values));
+      const values = batch.map(({ value }) => value);
+      const rows = await pastDeadlock(() => perform(inner, values));
       batch.forEach((one, index) => one.resolve(rows[index]));
     } catch (error) {
       if (!isOwnFault(error)) throw error;
       if (batch.length === 1) batch[0]?.reject(error);
       // Nothing was written: who is at fault fails alone.
-      else for (const one of batch) await together([one]);
+      else for (const one of batch) await together(inner, [one]);
     }
   };
 
-  const serve = async (key: string, queue: Waiting[]): Promise<void> => {
+  const serve = async (inner: Database, key: string, queue: Waiting<T>[]): Promise<void> => {
     while (queue.length > 0) {
       const batch = queue.splice(0, MOST);
       try {
-        await together(batch);
+        await together(inner, batch);
       } catch (error) {
         // The database fails or is silent: it does so for those who wait, too. Whoever has an answer keeps it.
         for (const one of [...batch, ...queue.splice(0)]) one.reject(error);
@@ -47,18 +52,22 @@ export function batched(database: Database, tables: Tables): Reserve {
     queues.delete(key);
   };
 
-  return (key, values) =>
-    new Promise((resolve, reject) => {
-      const one = { values, resolve, reject };
-      const queue = queues.get(key);
-      if (queue !== undefined) return void queue.push(one);
-      const started = [one];
-      queues.set(key, started);
-      void serve(key, started);
-    });
+  return (key, value) =>
+    database.call(
+      step,
+      (inner) =>
+        new Promise((resolve, reject) => {
+          const one = { value, resolve, reject };
+          const queue = queues.get(key);
+          if (queue !== undefined) return void queue.push(one);
+          const started = [one];
+          queues.set(key, started);
+          void serve(inner, key, started);
+        }),
+    );
 }
 
-/** Whether the database refused what one attempt brought: bad data, an id that is there, or too much of it (SQLSTATE classes 22, 23 and 54). */
+/** Whether the database refused what one call brought: bad data, an id that is there, or too much of it (SQLSTATE classes 22, 23 and 54). */
 function isOwnFault(error: unknown): boolean {
   if (!isExactChangeError(error, 'journal_unavailable')) return false;
   const { cause } = error;

@@ -21,6 +21,8 @@ export interface Database {
   transaction<T>(step: string, key: string, work: (query: Query) => Promise<T>): Promise<T>;
   /** Statements on one connection, each by itself. */
   connection<T>(step: string, work: (query: Query) => Promise<T>): Promise<T>;
+  /** One call that may take several steps: whatever lets it begin lets it end. */
+  call<T>(step: string, work: (database: Database) => Promise<T>): Promise<T>;
   /** A connection to keep. Whoever takes it gives it back. */
   checkOut(signal: AbortSignal): Promise<PostgresClient>;
   close(): Promise<void>;
@@ -76,7 +78,7 @@ export function createDatabase(open: () => Promise<OpenPool>, timeoutMs: number)
   // must not block the others until TCP notices.
   const begin = `begin isolation level read committed; set local lock_timeout = ${timeoutMs}; set local idle_in_transaction_session_timeout = ${timeoutMs}`;
 
-  return {
+  const database: Database = {
     timeoutMs,
     query: (step, text, values) => use(step, (query) => query(text, values)),
     transaction: (step, key, work) =>
@@ -91,9 +93,11 @@ export function createDatabase(open: () => Promise<OpenPool>, timeoutMs: number)
         key,
       ),
     connection: use,
+    call: (_, work) => work(database),
     checkOut,
     close: async () => (await opening?.catch(ignored))?.close(),
   };
+  return database;
 }
 
 export function queryOn(client: PostgresClient): Query {
@@ -124,6 +128,7 @@ export function guarded(database: Database, gate: Gate, ready: () => Promise<voi
     query: (step, text, values) => pass(step, () => database.query(step, text, values)),
     transaction: (step, key, work) => pass(step, () => database.transaction(step, key, work)),
     connection: (step, work) => pass(step, () => database.connection(step, work)),
+    call: (step, work) => pass(step, () => work(database)),
     async checkOut(signal) {
       await ready();
       return database.checkOut(signal);

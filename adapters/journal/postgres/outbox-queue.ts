@@ -12,8 +12,8 @@ export interface JobQueue {
   take(query: Query, options: { readonly limit: number; readonly leaseMs: number; readonly now: number }): Promise<OutboxJob[]>;
   /** Lets those be taken again whose lease is over. Returns when the next lease ends. */
   free(query: Query, now: number): Promise<number | undefined>;
-  /** Whether it was there. */
-  end(query: Query, id: string): Promise<boolean>;
+  /** How many of them were there. */
+  end(query: Query, ids: readonly string[]): Promise<number>;
 }
 
 const QUEUE = 'webhooks';
@@ -91,10 +91,10 @@ export function jobsIn(schema: string): JobQueue {
       const [row] = await query(free, [QUEUE, timeOf(now)]);
       return row?.['next'] === undefined ? undefined : Number(row['next']);
     },
-    async end(query, id) {
+    async end(query, ids) {
       // Removed instead of completed: a job that is done is of no more use, and nobody has to clear it away.
-      const ended: unknown = await (await boss()).deleteJob(QUEUE, id, { db: { executeSql: executeOn(query) } });
-      return typeof ended === 'object' && ended !== null && 'affected' in ended && ended.affected === 1;
+      const ended: unknown = await (await boss()).deleteJob(QUEUE, [...ids], { db: { executeSql: executeOn(query) } });
+      return typeof ended === 'object' && ended !== null && 'affected' in ended ? Number(ended.affected) : 0;
     },
   };
 }

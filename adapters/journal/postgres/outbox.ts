@@ -1,5 +1,6 @@
 import type { NextJob, Outbox } from '../../../src/journal/outbox.js';
 import { createListeners } from '../../../src/journal/outbox-port.js';
+import { batched } from './batch.js';
 import type { Database, Query } from './database.js';
 import { digest } from './keys.js';
 import { endpointsIn } from './outbox-endpoints.js';
@@ -59,6 +60,12 @@ export function outboxIn(database: Database, tables: Tables, queue: JobQueue, ch
   // Who ends a job delivers, and so hears of what takes its place: to tell the others would only make commits wait for each other.
   const replacing = addingWith(() => Promise.resolve());
 
+  // One statement, which is a transaction by itself: many deliveries end at the same time.
+  const ending = batched<string>(database, 'finish', async (inner, ids) => {
+    await inner.connection('finish', (query) => queue.end(query, ids));
+    return [];
+  });
+
   return {
     adding: addingWith(channel.tell),
     heard: listeners.call,
@@ -77,10 +84,10 @@ export function outboxIn(database: Database, tables: Tables, queue: JobQueue, ch
           return jobs;
         }),
       async finish(job, next) {
-        // One statement is a transaction by itself: most deliveries end with nothing to follow.
-        if (next.length === 0) return void (await database.connection('finish', (query) => queue.end(query, job.id)));
+        // Most deliveries end with nothing to follow.
+        if (next.length === 0) return void (await ending('jobs', job.id));
         await replacing('finish', digest('job', job.id), async (query, add) => {
-          if (await queue.end(query, job.id)) await add(next);
+          if ((await queue.end(query, [job.id])) > 0) await add(next);
         });
       },
       onAdded(listener) {
