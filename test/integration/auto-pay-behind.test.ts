@@ -38,7 +38,8 @@ it('a service asks for no second swap where its node is behind the first', async
 
 it('a service asks for no swap where a payment that it has not heard of again has landed, and the rest suffices', async () => {
   const { rpcUrl, jupiterUrl } = sandbox;
-  // As behind a subscription that is silent: after its first look it does not look again by itself.
+  // After its first look it does not look again by itself, and it is told of nothing.
+  sandbox.controls.node.webSocket = 'silent';
   const idle = (_: number, signal?: AbortSignal) => systemRuntime.idle(3_600_000, signal);
   const transport = createOperations(
     parseLocalOptions({ rpcUrl, jupiterUrl, journal: memoryJournal() }, { ...systemRuntime, idle }),
@@ -56,4 +57,5 @@ it('a service asks for no swap where a payment that it has not heard of again ha
   }
   expect((await transport.autoPay(asked)).state).toBe('swap_required');
   await transport.close();
+  sandbox.controls.node.webSocket = 'on';
 });
