@@ -2,6 +2,7 @@ import { checkHeader } from '../src/autopay/sign-payment.js';
 import { choose, type Choice } from '../src/autopay/choose.js';
 import type { Core } from '../src/autopay/core.js';
 import { decide, openOf } from '../src/autopay/follow.js';
+import { findPayment } from '../src/autopay/find-payment.js';
 import { shortOf } from '../src/autopay/funding.js';
 import { ownerOf } from '../src/autopay/owner.js';
 import { spendOf } from '../src/autopay/plan.js';
@@ -28,6 +29,7 @@ import {
   bearerOf,
   findFunded,
   findPaid,
+  findReserved,
   findSwap,
   hasSwap,
   idOf,
@@ -304,6 +306,9 @@ async function payStep(step: Step, bytes: Uint8Array): Promise<PaymentResult> {
   if (known !== undefined) return standing(step, known);
   const choice = await judge(step, read);
   const bound = await boundOf(desk.core, read, signal);
+  const landed = await landedAs(step, read, choice, bound);
+  if (landed !== undefined) return landed;
+  if (choice.facts.available < choice.offer.amount) throw shortOf(choice.offer, choice.facts);
   const { attempt, isNew } = await desk.alone(() => record(step, read, choice, bound), signal);
   if (!isNew) return standing(step, attempt);
   await desk.watch(attempt).catch(() => undefined);
@@ -313,7 +318,26 @@ async function payStep(step: Step, bytes: Uint8Array): Promise<PaymentResult> {
   return { state: 'ready_to_present', id: attempt.id, offer, header, payerSignature, lastValidBlockHeight };
 }
 
-/** Whether the service lets the wallet pay that, and the wallet can. */
+/**
+ * What became of a payment that is on chain and not on record. It is not put there: its bytes are anybody's to read, who must not fill the wallet's
+ * budget with them.
+ */
+async function landedAs(
+  { desk, signal }: Step,
+  read: ReadPayment,
+  choice: Pick<Choice, 'offer' | 'facts'>,
+  bound: Bound,
+): Promise<PaymentResult | undefined> {
+  const { config, rpc } = desk.core;
+  const deadline = startDeadline(config.timeouts.payment, signal);
+  const search = findPayment(rpc, paymentOf(desk.core, read, choice, bound), undefined, new Set(), deadline.signal);
+  const verdict = await search.finally(() => deadline.end());
+  if (verdict.state === 'open') return undefined;
+  const offer = parsedOffer(read.reading, read.envelope);
+  return verdict.state === 'settled' ? { state: 'settled', offer, signature: verdict.signature } : { state: 'failed', offer };
+}
+
+/** Whether the service lets the wallet pay that. */
 async function judge({ deps, request, purchase, signal }: Step, read: ReadPayment): Promise<Pick<Choice, 'offer' | 'facts' | 'microUsd'>> {
   const { offer } = read.reading;
   const core = planner(deps, request, false);
@@ -330,16 +354,13 @@ async function judge({ deps, request, purchase, signal }: Step, read: ReadPaymen
   const microUsd = await valueOf(core, offer.mint, offer.amount, facts.decimals, signal);
   const refusal = checkPayment(policy, spendOf({ offer, microUsd }, purchase.host));
   if (refusal !== undefined) throw refusal;
-  if (facts.available < offer.amount) throw shortOf(offer, facts);
   return { offer, facts, microUsd };
 }
 
+type Bound = Pick<SignedPayment, 'lastValidBlockHeight' | 'slot'>;
+
 /** Until when it can land, and since when. Throws `invalid_option` where nobody could tell. */
-async function boundOf(
-  { rpc }: Core,
-  { blockhash, hasNonce }: ReadPayment,
-  signal: AbortSignal | undefined,
-): Promise<Pick<SignedPayment, 'lastValidBlockHeight' | 'slot'>> {
+async function boundOf({ rpc }: Core, { blockhash, hasNonce }: ReadPayment, signal: AbortSignal | undefined): Promise<Bound> {
   const { valid, slot: minContextSlot } = await rpc.isBlockhashValid(blockhash, { signal });
   if (hasNonce || !valid) throw refuse('signedPayment', 'must have a blockhash that is still valid. Plan the payment anew.');
   const { lastValidBlockHeight, slot } = await rpc.latestBlockhash({ minContextSlot, signal });
@@ -350,7 +371,7 @@ async function record(
   step: Step,
   read: ReadPayment,
   choice: Pick<Choice, 'offer' | 'facts' | 'microUsd'>,
-  bound: Pick<SignedPayment, 'lastValidBlockHeight' | 'slot'>,
+  bound: Bound,
 ): Promise<{ readonly attempt: PaidAttempt; readonly isNew: boolean }> {
   const { desk, purchase } = step;
   const { core } = desk;
@@ -358,10 +379,13 @@ async function record(
   if (known !== undefined) return { attempt: known, isNew: false };
   const print = paymentPrint(read.payerSignature);
   const funded = await findFunded(core, purchase, spendOf(choice, purchase.host));
+  // What the journal reserved for the same bytes before it failed.
+  const begun = funded ?? (await findReserved(core, idOf(print)));
   const bearer = await bearerOf(core, purchase);
-  if (bearer !== undefined && bearer.id !== funded?.id) throw keyTaken();
-  const reserved = funded ?? reservedFor(step, choice, print);
-  if (funded === undefined) await reserve(core, reserved);
+  if (bearer !== undefined && bearer.id !== begun?.id) throw keyTaken();
+  const reserved = begun ?? reservedFor(step, choice, print);
+  if (begun === undefined) await reserve(core, reserved);
+  else if (funded === undefined) await core.claims.take(reserved.id);
   const payment = paymentOf(core, read, choice, bound);
   const attempt: PaidAttempt = {
     ...{ ...reserved, fingerprint: print, state: 'signed', at: core.config.runtime.now() },
@@ -385,7 +409,7 @@ function paymentOf(
   { config }: Core,
   { bytes, envelope, payerSignature, blockhash, memo }: ReadPayment,
   { offer, facts }: Pick<Choice, 'offer' | 'facts'>,
-  bound: Pick<SignedPayment, 'lastValidBlockHeight' | 'slot'>,
+  bound: Bound,
 ): SignedPayment {
   const hasPaymentId = offersPaymentId(envelope);
   const paymentId = hasPaymentId ? { paymentId: createPaymentId(config.runtime.randomBytes(PAYMENT_ID_BYTES)) } : {};

@@ -326,6 +326,54 @@ describe('what is handed over', () => {
     expect(await attemptsOf(journal, wallet)).toEqual([]);
   });
 
+  it('and has paid already is not put on record either, and what became of it is told', async () => {
+    const [first, journal] = [memoryJournal(), memoryJournal()];
+    const [one, other] = [await serve(first), await serve(journal, { policy: { maxPerDay: '0.01' } })];
+    // It takes all that there is, so that nothing is left to pay it with.
+    const wallet = await sandbox.createWallet({ USDC: '0.01' });
+    const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+    const signedPayment = await buyer.sign((await buyer.post(one)).body.payment?.transaction);
+    const ready = await buyer.post(one, { signedPayment });
+    expect((await buyer.present(ready)).status).toBe(200);
+    const settled = await untilState('settled', () => buyer.post(one, { signedPayment }));
+    const told = await buyer.post(other, { signedPayment });
+    expect(told).toEqual({
+      status: 200,
+      body: { state: 'settled', offer: settled.body.offer, signature: settled.body.signature },
+    });
+    expect(await attemptsOf(journal, wallet)).toEqual([]);
+  });
+
+  it.each([
+    ['under a key', { idempotencyKey: 'order-3' }],
+    ['without a key', {}],
+  ])('is taken again %s, where the journal failed after it had reserved it', async (_, fixed) => {
+    const kept = memoryJournal({ outbox: true });
+    const failing = new Set<string>();
+    const once = <T>(name: string, call: () => Promise<T>) => (failing.delete(name) ? Promise.reject(new Error(`${name} fails`)) : call());
+    const journal: Journal = {
+      ...kept,
+      put: (attempt) => once('put', () => kept.put(attempt)),
+      release: (id) => once('release', () => kept.release(id)),
+    };
+    const service = await serve(journal);
+    const wallet = await sandbox.createWallet({ USDC: '1' });
+    // One in flight keeps what is reserved from being taken for what a dead process left.
+    const before = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+    await before.post(service, { signedPayment: await before.sign((await before.post(service)).body.payment?.transaction) });
+    const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`, fixed);
+    const signedPayment = await buyer.sign((await buyer.post(service)).body.payment?.transaction);
+    failing.add('put').add('release');
+    expect((await buyer.post(service, { signedPayment })).status).toBe(503);
+    expect(failing).toEqual(new Set());
+    const ready = await buyer.post(service, { signedPayment });
+    expect(ready.body.state).toBe('ready_to_present');
+    expect((await buyer.present(ready)).status).toBe(200);
+    await untilState('settled', () => buyer.post(service, { signedPayment }));
+    const jobs = await kept.outbox?.take({ limit: 10, leaseMs: 60_000, now: Date.now() });
+    expect(jobs?.map(({ event: { type, data } }) => [type, data.id])).toEqual([['payment.settled', ready.body.id]]);
+  });
+
   it('is given up where nobody signs the payment that its swap was for, and its budget is free again', async () => {
     const journal = memoryJournal({ outbox: true });
     let giveUp = (): void => undefined;
