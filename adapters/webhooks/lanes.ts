@@ -15,6 +15,8 @@ export interface LaneLimits {
   readonly perEndpoint: number;
   /** Of a lease, that a delivery which begins must still have. */
   readonly neededMs: number;
+  /** For how long a job may be put off. */
+  readonly longestMs: number;
 }
 
 /** Jobs that run, and jobs that wait for their endpoint to have room. */
@@ -50,15 +52,17 @@ const LATE_MS = 2_000;
 /** Of all places, those that endpoints may have together of which nothing is known yet, and those that are late. */
 const UNPROVEN = 3 / 4;
 const LATE = 1 / 2;
-/** Of how many endpoints it is remembered how long they take. */
+/** Of how many endpoints it is remembered how long they take, and how much was put off. */
 const REMEMBERED = 10_000;
 
-export function createLanes({ concurrency, perEndpoint, neededMs }: LaneLimits): Lanes {
+export function createLanes({ concurrency, perEndpoint, neededMs, longestMs }: LaneLimits): Lanes {
   // By the job's id: one whose lease was over is given again.
   const running = new Map<string, Leased & { readonly since: number }>();
   const waiting = new Map<string, Leased>();
   /** How long deliveries to an endpoint take: as the last one, or half of what was said before. */
   const took = new Map<string, number>();
+  /** When a slow endpoint gets to the last job that was put off. Milliseconds since the epoch. */
+  const turns = new Map<string, number>();
   const waitingFor = (endpoint: string) => [...waiting.values()].reduce((sum, one) => sum + (one.endpoint === endpoint ? 1 : 0), 0);
   const isFull = (endpoint: string) => waitingFor(endpoint) >= perEndpoint * WAITING_PER_PLACE;
   const viewAt = (now: number): View => {
@@ -94,8 +98,13 @@ export function createLanes({ concurrency, perEndpoint, neededMs }: LaneLimits):
       if (running.has(job.id)) return 0;
       const { paceOf, isKindFull } = viewAt(now);
       const pace = paceOf(endpoint);
-      if (!waiting.has(job.id) && isFull(endpoint) && (pace >= SLOW_MS || isKindFull(endpoint)))
-        return Math.max(SOONEST_MS, pace * WAITING_PER_PLACE);
+      if (!waiting.has(job.id) && isFull(endpoint) && (pace >= SLOW_MS || isKindFull(endpoint))) {
+        // One after the other: put off to the same time, all of them would have to be put off again.
+        const soonest = Math.max(turns.get(endpoint) ?? 0, now + Math.max(SOONEST_MS, pace * WAITING_PER_PLACE));
+        const turn = Math.min(soonest + Math.ceil(Math.max(SLOW_MS, pace) / perEndpoint), now + longestMs);
+        remember(turns, endpoint, turn);
+        return turn - now;
+      }
       waiting.set(job.id, leased);
       return 0;
     },
@@ -117,11 +126,7 @@ export function createLanes({ concurrency, perEndpoint, neededMs }: LaneLimits):
       const since = running.get(job.id)?.since ?? now;
       running.delete(job.id);
       const before = took.get(endpoint) ?? 0;
-      // Those that were told last are remembered.
-      took.delete(endpoint);
-      took.set(endpoint, Math.max(now - since, Math.floor(before / 2)));
-      const [first] = took.keys();
-      if (took.size > REMEMBERED && first !== undefined) took.delete(first);
+      remember(took, endpoint, Math.max(now - since, Math.floor(before / 2)));
     },
     clear() {
       const all = [...waiting.values()];
@@ -129,4 +134,12 @@ export function createLanes({ concurrency, perEndpoint, neededMs }: LaneLimits):
       return all;
     },
   };
+}
+
+/** Of endpoints beyond what is remembered, those go that were changed longest ago. */
+function remember(all: Map<string, number>, endpoint: string, value: number): void {
+  all.delete(endpoint);
+  all.set(endpoint, value);
+  const [first] = all.keys();
+  if (all.size > REMEMBERED && first !== undefined) all.delete(first);
 }

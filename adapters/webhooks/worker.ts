@@ -39,7 +39,7 @@ interface Failure {
 const LOOK_MS = 1_000;
 /** No rest is that long: where one seems to be, the clock was set back. */
 const LONGEST_MS = 120_000;
-/** How long a job may wait here for its endpoint, and how long its end may take to be written. */
+/** How long a job may wait here for its endpoint or be put off for it, and how long its end may take to be written. */
 const WAIT_MS = 60_000;
 const WRITE_MS = 20_000;
 /** How often to see whether there is room again, besides when a delivery ends. */
@@ -55,7 +55,7 @@ export function createWorker(parts: WorkerParts): Worker {
   const { outbox, endpoints, deliver, runtime, timeoutMs, concurrency, perEndpoint, onError } = parts;
   const neededMs = timeoutMs + DRAIN_MS + WRITE_MS;
   const leaseMs = neededMs + WAIT_MS;
-  const lanes = createLanes({ concurrency, perEndpoint, neededMs });
+  const lanes = createLanes({ concurrency, perEndpoint, neededMs, longestMs: WAIT_MS });
   const cut = new AbortController();
   const runs = new Set<Promise<void>>();
 
@@ -106,9 +106,9 @@ export function createWorker(parts: WorkerParts): Worker {
       more = jobs.length === concurrency * TAKEN_PER_PLACE;
       let all: ReturnType<Endpoints['now']> | undefined;
       // Read after the jobs, once for all: who was registered before an event is told of it, whoever registered it.
-      await Promise.all(jobs.map((job) => accept(job, now + leaseMs, () => (all ??= endpoints.now()))));
+      const passed = await Promise.all(jobs.map((job) => accept(job, now + leaseMs, () => (all ??= endpoints.now()))));
       failures = 0;
-      const isFruitful = launch() > 0 || jobs.some(({ endpoint }) => endpoint === undefined);
+      const isFruitful = launch() > 0 || passed.includes(true);
       quietUntil = isFruitful ? 0 : Math.min(due, runtime.now() + LOOK_MS * (1 + random()));
     } catch (error) {
       failed(error);
@@ -122,13 +122,18 @@ export function createWorker(parts: WorkerParts): Worker {
     report(error);
   }
 
-  async function accept(job: OutboxJob, until: number, all: Endpoints['now']): Promise<void> {
+  /** Whether the outbox has something else in its place by now, so that what comes after it may be asked for. */
+  async function accept(job: OutboxJob, until: number, all: Endpoints['now']): Promise<boolean> {
     const { endpoint } = job;
-    if (endpoint === undefined) return fanOut(job, await all());
+    if (endpoint === undefined) {
+      await fanOut(job, await all());
+      return true;
+    }
     const now = runtime.now();
     const laterMs = lanes.add({ job, endpoint, until }, now);
     // Due later, it no longer stands before what is for others.
-    if (laterMs > 0) await end(job, [again(job, endpoint, now + Math.min(laterMs, WAIT_MS))]);
+    if (laterMs > 0) await end(job, [again(job, endpoint, now + laterMs)]);
+    return laterMs > 0;
   }
 
   /** An event becomes a job for each endpoint that wants it, all in one step. */

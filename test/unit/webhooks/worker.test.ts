@@ -418,6 +418,34 @@ describe('many events', () => {
     expect(deliveries.filter((delivery) => pathOf(delivery) === '/quick').map(idOf)).toEqual([`${attempt}_payment_failed`]);
   });
 
+  it('for an endpoint that is slow are put off until it gets to them, and leave the outbox to others meanwhile', async () => {
+    const clock = createClock();
+    const answer = async (path: string) => {
+      if (path === '/slow') await clock.runtime.sleep(200);
+      return ok;
+    };
+    const { register, webhooks, journal, fail, deliveries } = hub(answer, { concurrency: 8, perEndpoint: 2 }, clock);
+    // Of what is put off it need not be told.
+    journal.outbox.onAdded = () => () => undefined;
+    const { finish } = journal.outbox;
+    let putOff = 0;
+    journal.outbox.finish = (job, next) => {
+      if (job.endpoint !== undefined) putOff += next.length;
+      return finish(job, next);
+    };
+    await register('/slow');
+    const wallet = 'So11111111111111111111111111111111111111112';
+    await webhooks.register({ url: 'https://hooks.example.com/quick', events: ['payment.failed'], wallets: [wallet] });
+    for (let event = 0; event < 1_000; event += 1) await fail();
+    const attempt = await fail({ wallet });
+    webhooks.start();
+    await clock.pass(10 * SECOND_MS);
+    expect(deliveries.filter((delivery) => pathOf(delivery) === '/quick').map(idOf)).toEqual([`${attempt}_payment_failed`]);
+    await clock.pass(20 * SECOND_MS);
+    expect(putOff).toBeLessThan(2_000);
+    expect(deliveries.length).toBeGreaterThan(250);
+  });
+
   it('are not held up by endpoints that are slow, however many, where theirs has answered in time', async () => {
     const { webhooks, register, clock, fail, deliveries } = hub((path, delivery) => (path === '/quick' ? ok : hanging(delivery)));
     webhooks.start();
