@@ -50,6 +50,8 @@ import { parsedOffer, termsOf } from './local-parse.js';
 // A blockhash is at most 150 blocks old when it is used last, and a slot may pass without a block.
 const SLOT_MARGIN = 364;
 const PAYMENT_ID_BYTES = 16;
+// How soon what a process leaves that dies is taken up by another over the same journal.
+const ROUND_MS = 60_000;
 
 /** Auto-pay on record. */
 export interface AutoPayBook extends Pick<Desks, 'resume' | 'close'> {
@@ -68,19 +70,38 @@ interface Step {
 
 /**
  * The steps of payments that somebody else signs, each on record before anything of it leaves: a swap before it is sent, a payment before its
- * header is given. What is open is followed in the background, and taken up again by the first call after a restart.
+ * header is given. What is open is followed in the background, and taken up again by the first call after a restart; where several processes share
+ * the journal, also by one that lives, of one that died.
  */
 export function createBook(deps: AutoPayDeps, journal: Journal): AutoPayBook {
   const desks = createDesks(deps, journal);
+  const { idle } = deps.settings.runtime;
+  const closing = new AbortController();
   let resumed: Promise<void> | undefined;
-  const resume = () =>
-    (resumed ??= desks.resume().catch((error: unknown) => {
+  let rounds: Promise<void> | undefined;
+  /** Until the signal ends it. */
+  const goRounds = async (): Promise<never> => {
+    for (;;) {
+      await idle(ROUND_MS, closing.signal);
+      // What one round could not take up, the next one can.
+      await desks.resume().catch(() => undefined);
+    }
+  };
+  const resume = () => {
+    // Only others can leave more than what was there at the start.
+    if (journal.coordination !== undefined && !closing.signal.aborted) rounds ??= goRounds().catch(() => undefined);
+    return (resumed ??= desks.resume().catch((error: unknown) => {
       resumed = undefined;
       throw error;
     }));
+  };
   return {
     resume,
-    close: () => desks.close(),
+    async close() {
+      closing.abort();
+      await desks.close();
+      await rounds;
+    },
     async step(request, signal) {
       const { wallet, signedSwap, signedPayment } = request;
       if (!isAddress(wallet)) throw refuse('wallet', 'must be a base58 address.');

@@ -109,7 +109,10 @@ export function createDesks({ settings, rpc, transport }: AutoPayDeps, journal: 
     async resume() {
       if (isClosed) throw transportClosed();
       for await (const owner of guardJournal(journal, settings.timeouts.journal).owners?.() ?? []) {
-        if (owner.network === network) await at(owner.wallet, () => Promise.resolve());
+        if (owner.network !== network) continue;
+        // Who opens a desk takes up what is there; at one that stands already, somebody who died since may have left more.
+        const stands = places.has(owner.wallet);
+        await at(owner.wallet, (desk) => (stands ? takeUp(desk) : Promise.resolve()));
       }
     },
     async close() {

@@ -485,6 +485,42 @@ describe('a transport with a journal', () => {
     });
   });
 
+  it('takes up what another process over the same database left, while it lives itself', async () => {
+    const connectionString = await postgres.createDatabase();
+    const [theirs, journal] = [postgresJournal({ connectionString }), postgresJournal({ connectionString })];
+    opened.push(theirs, journal);
+    const rounds: (() => void)[] = [];
+    const round = (signal?: AbortSignal) =>
+      new Promise<void>((resolve, reject) => {
+        if (signal?.aborted === true) return reject(new Error('closed'));
+        rounds.push(resolve);
+        signal?.addEventListener('abort', () => reject(new Error('closed')));
+      });
+    // Only the minute between two rounds is the test's to end.
+    const idle = (ms: number, signal?: AbortSignal) => (ms === 60_000 ? round(signal) : systemRuntime.idle(ms, signal));
+    const { rpcUrl, jupiterUrl } = sandbox;
+    const transport = createOperations(parseLocalOptions({ rpcUrl, jupiterUrl, journal }, { ...systemRuntime, idle }), undefined);
+    opened.push(transport);
+    const service = await serve(theirs);
+    const wallet = await sandbox.createWallet({ USDC: '1' });
+    const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
+    // Of the same wallet, so that it is at this one's desk all the time.
+    const asked = { paymentRequired: buyer.paymentRequired, wallet: wallet.address };
+    const own = await transport.autoPay({
+      ...asked,
+      signedPayment: await buyer.sign((await transport.autoPay(asked)).payment?.transaction),
+    });
+    const ready = await buyer.post(service, { signedPayment: await buyer.sign((await buyer.post(service)).body.payment?.transaction) });
+    await service.transport.close();
+    expect((await buyer.present(ready)).status).toBe(200);
+    rounds.forEach((end) => end());
+    await until('it is found', async () => {
+      const states = (await attemptsOf(journal, wallet)).map(({ id, state }) => [id, state]);
+      return states.some(([id, state]) => id === ready.body.id && state === 'settled') ? true : undefined;
+    });
+    expect(await attemptsOf(journal, wallet)).toMatchObject([{ id: own.id, state: 'signed' }, { id: ready.body.id }]);
+  });
+
   it('keeps no process alive by what it follows', async () => {
     const wallet = await sandbox.createWallet({ USDC: '1' });
     const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
