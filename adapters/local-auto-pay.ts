@@ -18,11 +18,11 @@ import type { AutoPayRequest, PaymentResult, Transport } from '../src/transport.
 import { readOffers } from '../src/x402/offers.js';
 import { encodePayment } from '../src/x402/payload.js';
 import type { PaymentRequired } from '../src/x402/types.js';
-import { throwIfFailed } from './auto-pay-landing.js';
-import { readPayment } from './auto-pay-payment.js';
-import { narrowed, swapAmountOf } from './auto-pay-request.js';
-import { readSigned, type SignedBytes } from './auto-pay-swap.js';
-import { awaitVerdict, soon, type Verdict } from './auto-pay-verdict.js';
+import { throwIfFailed } from './auto-pay/landing.js';
+import { readPayment } from './auto-pay/payment.js';
+import { narrowed, swapAmountOf } from './auto-pay/request.js';
+import { readSigned, type SignedBytes } from './auto-pay/swap.js';
+import { awaitVerdict, soon, type Verdict } from './auto-pay/verdict.js';
 import { parsedOffer, termsOf } from './local-parse.js';
 
 /** @internal What a step works with. */

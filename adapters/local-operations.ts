@@ -21,7 +21,7 @@ import type { Transport } from '../src/transport.js';
 import { parseMint, parseSwapRequest, type ResolvedRequest } from '../src/config/swap-request.js';
 import { U64_MAX } from '../src/amount.js';
 import { checkOrder, checkWallet } from './check-order.js';
-import { createBook } from './auto-pay-book.js';
+import { createBook } from './auto-pay/book.js';
 import { autoPayStep } from './local-auto-pay.js';
 import { allBalances, balancesOf, type AccountReads } from './local-balance.js';
 import { parsedPayment } from './local-parse.js';

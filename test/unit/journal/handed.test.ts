@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createAttemptStore, isClosed } from '../../../src/journal/attempt-store.js';
-import { paymentPrint, swapPrint } from '../../../adapters/auto-pay-records.js';
+import { paymentPrint, swapPrint } from '../../../adapters/auto-pay/records.js';
 import { attemptOf, DAY_MS, NOW } from '../../helpers/attempts.js';
 
 const OWNER = { wallet: 'wallet', network: 'network' };

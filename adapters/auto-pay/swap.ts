@@ -1,14 +1,14 @@
 import { base58 } from '@scure/base';
-import type { SignedSwap } from '../src/journal/types.js';
-import { SYSTEM_PROGRAM, WSOL_MINT } from '../src/network.js';
-import { refuse } from '../src/policy/read.js';
-import { decodeTokenAccount } from '../src/solana/accounts.js';
-import { verifySignature } from '../src/solana/keys.js';
-import type { Rpc } from '../src/solana/rpc.js';
-import { assembleTransaction, decodeTransaction, type DecodedTransaction } from '../src/solana/transaction.js';
-import { SIGNATURE_LAMPORTS } from '../src/swap/budget.js';
-import { extractSwap } from '../src/swap/firewall/extract.js';
-import { decodeSwap } from '../src/swap/firewall/layout.js';
+import type { SignedSwap } from '../../src/journal/types.js';
+import { SYSTEM_PROGRAM, WSOL_MINT } from '../../src/network.js';
+import { refuse } from '../../src/policy/read.js';
+import { decodeTokenAccount } from '../../src/solana/accounts.js';
+import { verifySignature } from '../../src/solana/keys.js';
+import type { Rpc } from '../../src/solana/rpc.js';
+import { assembleTransaction, decodeTransaction, type DecodedTransaction } from '../../src/solana/transaction.js';
+import { SIGNATURE_LAMPORTS } from '../../src/swap/budget.js';
+import { extractSwap } from '../../src/swap/firewall/extract.js';
+import { decodeSwap } from '../../src/swap/firewall/layout.js';
 
 /** A swap that the wallet signed. */
 export interface SignedBytes {

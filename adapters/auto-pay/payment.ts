@@ -1,12 +1,12 @@
 import { base58 } from '@scure/base';
-import { MEMO_PROGRAM, SYSTEM_PROGRAM } from '../src/network.js';
-import { refuse } from '../src/policy/read.js';
-import { associatedTokenAddress } from '../src/solana/accounts.js';
-import { verifySignature } from '../src/solana/keys.js';
-import { decodeTransaction, messageSigners, resolveInstructions } from '../src/solana/transaction.js';
-import type { Instruction } from '../src/solana/types.js';
-import { readOffers, type OfferReading } from '../src/x402/offers.js';
-import type { Offer, PaymentRequired } from '../src/x402/types.js';
+import { MEMO_PROGRAM, SYSTEM_PROGRAM } from '../../src/network.js';
+import { refuse } from '../../src/policy/read.js';
+import { associatedTokenAddress } from '../../src/solana/accounts.js';
+import { verifySignature } from '../../src/solana/keys.js';
+import { decodeTransaction, messageSigners, resolveInstructions } from '../../src/solana/transaction.js';
+import type { Instruction } from '../../src/solana/types.js';
+import { readOffers, type OfferReading } from '../../src/x402/offers.js';
+import type { Offer, PaymentRequired } from '../../src/x402/types.js';
 
 /** A payment that the wallet signed, and the offer that it pays, by what its transaction says. */
 export interface ReadPayment {

@@ -1,11 +1,11 @@
-import { minAmount, parseAmount } from '../src/amount.js';
-import type { LocalSettings } from '../src/config.js';
-import { parseSwapFrom } from '../src/config/swap-request.js';
-import { cleanText, type ConfigError } from '../src/errors.js';
-import { refuse } from '../src/policy/read.js';
-import { isAddress } from '../src/solana/address.js';
-import type { Address } from '../src/solana/types.js';
-import type { AutoPayRequest } from '../src/transport.js';
+import { minAmount, parseAmount } from '../../src/amount.js';
+import type { LocalSettings } from '../../src/config.js';
+import { parseSwapFrom } from '../../src/config/swap-request.js';
+import { cleanText, type ConfigError } from '../../src/errors.js';
+import { refuse } from '../../src/policy/read.js';
+import { isAddress } from '../../src/solana/address.js';
+import type { Address } from '../../src/solana/types.js';
+import type { AutoPayRequest } from '../../src/transport.js';
 
 /** The service's settings for one request: what is asked for narrows them, and never widens them. Throws `ConfigError` (`invalid_option`). */
 export function narrowed(settings: LocalSettings, request: AutoPayRequest): LocalSettings {

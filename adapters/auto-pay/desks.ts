@@ -1,16 +1,16 @@
-import { deadOnes } from '../src/autopay/dead.js';
-import { coreOver, type Core } from '../src/autopay/core.js';
-import { follow, openOf, type Open } from '../src/autopay/follow.js';
-import { guardJournal } from '../src/autopay/guard-journal.js';
-import { ownerOf } from '../src/autopay/owner.js';
-import { createEvents } from '../src/events.js';
-import { isHanded } from '../src/journal/handed.js';
-import { knownWallet, newWallet } from '../src/journal/registry.js';
-import type { Journal } from '../src/journal/types.js';
-import { landedBefore, landSwap, type Landed } from './auto-pay-landing.js';
-import { findReserved, hasSwap, isPaid, type PaidAttempt, type SwapAttempt } from './auto-pay-records.js';
-import type { AutoPayDeps } from './local-auto-pay.js';
-import { transportClosed } from './local-closed.js';
+import { deadOnes } from '../../src/autopay/dead.js';
+import { coreOver, type Core } from '../../src/autopay/core.js';
+import { follow, openOf, type Open } from '../../src/autopay/follow.js';
+import { guardJournal } from '../../src/autopay/guard-journal.js';
+import { ownerOf } from '../../src/autopay/owner.js';
+import { createEvents } from '../../src/events.js';
+import { isHanded } from '../../src/journal/handed.js';
+import { knownWallet, newWallet } from '../../src/journal/registry.js';
+import type { Journal } from '../../src/journal/types.js';
+import { landedBefore, landSwap, type Landed } from './landing.js';
+import { findReserved, hasSwap, isPaid, type PaidAttempt, type SwapAttempt } from './records.js';
+import type { AutoPayDeps } from '../local-auto-pay.js';
+import { transportClosed } from '../local-closed.js';
 
 // Who has swapped for a payment has so long to sign that, and until then the budget is kept for it.
 const PATIENCE_MS = 10 * 60_000;

@@ -1,11 +1,11 @@
 import { sha256 } from '@noble/hashes/sha2';
 import { hex } from '@scure/base';
-import type { Core } from '../src/autopay/core.js';
-import { ownerOf } from '../src/autopay/owner.js';
-import { ConfigError } from '../src/errors.js';
-import { HANDED, isHanded } from '../src/journal/handed.js';
-import type { Attempt } from '../src/journal/types.js';
-import type { Spend } from '../src/policy/caps.js';
+import type { Core } from '../../src/autopay/core.js';
+import { ownerOf } from '../../src/autopay/owner.js';
+import { ConfigError } from '../../src/errors.js';
+import { HANDED, isHanded } from '../../src/journal/handed.js';
+import type { Attempt } from '../../src/journal/types.js';
+import type { Spend } from '../../src/policy/caps.js';
 
 /** An attempt that signed a swap. */
 export type SwapAttempt = Attempt & { readonly swap: NonNullable<Attempt['swap']> };

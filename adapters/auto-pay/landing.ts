@@ -1,12 +1,12 @@
 import { base64 } from '@scure/base';
-import type { Core } from '../src/autopay/core.js';
-import { RESEND_MS } from '../src/autopay/run-swap.js';
-import { outcomeOf, readLanded, swapFailed } from '../src/autopay/swap-outcome.js';
-import { TransactionError, type ExactChangeError } from '../src/errors.js';
-import type { SignedSwap, SwapOutcome } from '../src/journal/types.js';
-import { landTransaction } from '../src/solana/confirm.js';
-import { SIGNATURE_LAMPORTS } from '../src/swap/budget.js';
-import type { Verdict } from './auto-pay-verdict.js';
+import type { Core } from '../../src/autopay/core.js';
+import { RESEND_MS } from '../../src/autopay/run-swap.js';
+import { outcomeOf, readLanded, swapFailed } from '../../src/autopay/swap-outcome.js';
+import { TransactionError, type ExactChangeError } from '../../src/errors.js';
+import type { SignedSwap, SwapOutcome } from '../../src/journal/types.js';
+import { landTransaction } from '../../src/solana/confirm.js';
+import { SIGNATURE_LAMPORTS } from '../../src/swap/budget.js';
+import type { Verdict } from './verdict.js';
 
 /** What became of a swap, and the error that it failed with. */
 export interface Landed {

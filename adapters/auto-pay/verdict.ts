@@ -1,7 +1,7 @@
-import { startDeadline, throwIfAborted } from '../src/deadline.js';
-import type { Runtime } from '../src/runtime.js';
-import type { Rpc } from '../src/solana/rpc.js';
-import type { SignedBytes } from './auto-pay-swap.js';
+import { startDeadline, throwIfAborted } from '../../src/deadline.js';
+import type { Runtime } from '../../src/runtime.js';
+import type { Rpc } from '../../src/solana/rpc.js';
+import type { SignedBytes } from './swap.js';
 
 /**
  * What the chain shows of a signed transaction, far back too. `expired`: it is not there, and its blockhash is too old for any block to come.

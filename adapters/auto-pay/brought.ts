@@ -1,8 +1,8 @@
-import type { Core } from '../src/autopay/core.js';
-import { ownerOf } from '../src/autopay/owner.js';
-import { TransportError } from '../src/errors.js';
-import { decodeTokenAccount } from '../src/solana/accounts.js';
-import { hasSwap } from './auto-pay-records.js';
+import type { Core } from '../../src/autopay/core.js';
+import { ownerOf } from '../../src/autopay/owner.js';
+import { TransportError } from '../../src/errors.js';
+import { decodeTokenAccount } from '../../src/solana/accounts.js';
+import { hasSwap } from './records.js';
 
 // For so long a node that does not show a swap that is confirmed is behind; later it may have forgotten it.
 const RECENT_MS = 120_000;

@@ -1,0 +1,171 @@
+import type { Choice } from '../../src/autopay/choose.js';
+import type { Core } from '../../src/autopay/core.js';
+import { findPayment } from '../../src/autopay/find-payment.js';
+import { shortOf } from '../../src/autopay/funding.js';
+import { spendOf } from '../../src/autopay/plan.js';
+import { survey } from '../../src/autopay/survey.js';
+import { valueOf } from '../../src/autopay/value.js';
+import { startDeadline } from '../../src/deadline.js';
+import type { Attempt, SignedPayment } from '../../src/journal/types.js';
+import { checkPayment } from '../../src/policy/caps.js';
+import { formatUsd } from '../../src/policy/dollars.js';
+import { checkOffer, checkPlace } from '../../src/policy/lists.js';
+import { refuse } from '../../src/policy/read.js';
+import type { Receipt } from '../../src/receipt.js';
+import type { PaymentResult } from '../../src/transport.js';
+import { createPaymentId, encodePayment, offersPaymentId } from '../../src/x402/payload.js';
+import { planner } from '../local-auto-pay.js';
+import { parsedOffer } from '../local-parse.js';
+import { readPayment, type ReadPayment } from './payment.js';
+import { bearerOf, findFunded, findPaid, findReserved, idOf, keyTaken, paymentPrint, type PaidAttempt } from './records.js';
+import { reserve, reservedFor, standing, type Step } from './step.js';
+
+// A blockhash is at most 150 blocks old when it is used last, and a slot may pass without a block.
+const SLOT_MARGIN = 364;
+const PAYMENT_ID_BYTES = 16;
+
+/** Puts a signed payment on record, then gives its header; what became of it, where it is there already. */
+export async function payStep(step: Step, bytes: Uint8Array): Promise<PaymentResult> {
+  const { desk, request, signal } = step;
+  const read = readPayment(step.terms, desk.core.config.network, request.wallet, bytes);
+  const known = await findPaid(desk.core, read.payerSignature);
+  if (known !== undefined) return standing(step, known);
+  const choice = await judge(step, read);
+  const bound = await boundOf(desk.core, read, signal);
+  const landed = await landedAs(step, read, choice, bound);
+  if (landed !== undefined) return landed;
+  if (choice.facts.available < choice.offer.amount) throw shortOf(choice.offer, choice.facts);
+  const { attempt, isNew } = await desk.alone(() => record(step, read, choice, bound), signal);
+  if (!isNew) return standing(step, attempt);
+  await desk.watch(attempt).catch(() => undefined);
+  await desk.core.claims.drop(attempt.id).catch(() => undefined);
+  const { header, payerSignature, lastValidBlockHeight } = attempt.payment;
+  const offer = parsedOffer(read.reading, read.envelope);
+  return { state: 'ready_to_present', id: attempt.id, offer, header, payerSignature, lastValidBlockHeight };
+}
+
+/**
+ * What became of a payment that is on chain and not on record. It is not put there: its bytes are anybody's to read, who must not fill the wallet's
+ * budget with them.
+ */
+async function landedAs(
+  { desk, signal }: Step,
+  read: ReadPayment,
+  choice: Pick<Choice, 'offer' | 'facts'>,
+  bound: Bound,
+): Promise<PaymentResult | undefined> {
+  const { config, rpc } = desk.core;
+  const deadline = startDeadline(config.timeouts.payment, signal);
+  const search = findPayment(rpc, paymentOf(desk.core, read, choice, bound), undefined, new Set(), deadline.signal);
+  const verdict = await search.finally(() => deadline.end());
+  if (verdict.state === 'open') return undefined;
+  const offer = parsedOffer(read.reading, read.envelope);
+  return verdict.state === 'settled' ? { state: 'settled', offer, signature: verdict.signature } : { state: 'failed', offer };
+}
+
+/** Whether the service lets the wallet pay that. */
+async function judge({ deps, request, purchase, signal }: Step, read: ReadPayment): Promise<Pick<Choice, 'offer' | 'facts' | 'microUsd'>> {
+  const { offer } = read.reading;
+  const core = planner(deps, request, false);
+  const { policy } = core.config;
+  await core.ready();
+  const misplaced = checkPlace(policy, purchase.host) ?? checkOffer(policy, { ...offer, scheme: 'exact' });
+  if (misplaced !== undefined) throw misplaced;
+  const [surveyed] = await survey(core, [offer], signal);
+  if (surveyed === undefined) throw new TypeError('an offer was not surveyed');
+  if ('error' in surveyed) throw surveyed.error;
+  const { facts } = surveyed;
+  if (read.source !== facts.source || read.authority !== request.wallet)
+    throw refuse('signedPayment', "must pay from the wallet's own associated token account.");
+  const microUsd = await valueOf(core, offer.mint, offer.amount, facts.decimals, signal);
+  const refusal = checkPayment(policy, spendOf({ offer, microUsd }, purchase.host));
+  if (refusal !== undefined) throw refusal;
+  return { offer, facts, microUsd };
+}
+
+type Bound = Pick<SignedPayment, 'lastValidBlockHeight' | 'slot'>;
+
+/** Until when it can land, and since when. Throws `invalid_option` where nobody could tell. */
+async function boundOf({ rpc }: Core, { blockhash, hasNonce }: ReadPayment, signal: AbortSignal | undefined): Promise<Bound> {
+  const { valid, slot: minContextSlot } = await rpc.isBlockhashValid(blockhash, { signal });
+  if (hasNonce || !valid) throw refuse('signedPayment', 'must have a blockhash that is still valid. Plan the payment anew.');
+  const { lastValidBlockHeight, slot } = await rpc.latestBlockhash({ minContextSlot, signal });
+  return { lastValidBlockHeight: lastValidBlockHeight.toString(), slot: Math.max(0, slot - SLOT_MARGIN) };
+}
+
+async function record(
+  step: Step,
+  read: ReadPayment,
+  choice: Pick<Choice, 'offer' | 'facts' | 'microUsd'>,
+  bound: Bound,
+): Promise<{ readonly attempt: PaidAttempt; readonly isNew: boolean }> {
+  const { desk, purchase } = step;
+  const { core } = desk;
+  const known = await findPaid(core, read.payerSignature);
+  if (known !== undefined) return { attempt: known, isNew: false };
+  const print = paymentPrint(read.payerSignature);
+  const funded = await findFunded(core, purchase, spendOf(choice, purchase.host));
+  // What the journal reserved for the same bytes before it failed.
+  const begun = funded ?? (await findReserved(core, idOf(print)));
+  const bearer = await bearerOf(core, purchase);
+  if (bearer !== undefined && bearer.id !== begun?.id) throw keyTaken();
+  const reserved = begun ?? reservedFor(step, choice, print);
+  if (begun === undefined) await reserve(core, reserved);
+  else if (funded === undefined) await core.claims.take(reserved.id);
+  const payment = paymentOf(core, read, choice, bound);
+  const attempt: PaidAttempt = {
+    ...{ ...reserved, fingerprint: print, state: 'signed', at: core.config.runtime.now() },
+    payment,
+    receipt: receiptFor(reserved, choice, payment.payerSignature),
+  };
+  try {
+    await core.journal.put(attempt);
+  } catch (error) {
+    // Without its header nobody can present it; if it was written all the same, it is not released.
+    if (funded === undefined) {
+      await core.journal.release(reserved.id).catch(() => undefined);
+      await core.claims.drop(reserved.id).catch(() => undefined);
+    }
+    throw error;
+  }
+  return { attempt, isNew: true };
+}
+
+function paymentOf(
+  { config }: Core,
+  { bytes, envelope, payerSignature, blockhash, memo }: ReadPayment,
+  { offer, facts }: Pick<Choice, 'offer' | 'facts'>,
+  bound: Bound,
+): SignedPayment {
+  const hasPaymentId = offersPaymentId(envelope);
+  const paymentId = hasPaymentId ? { paymentId: createPaymentId(config.runtime.randomBytes(PAYMENT_ID_BYTES)) } : {};
+  return {
+    header: encodePayment({ paymentRequired: envelope, offer, transaction: bytes, ...paymentId }),
+    ...{ payerSignature, source: facts.source, blockhash },
+    ...(memo === undefined ? {} : { memo }),
+    ...bound,
+    ...(hasPaymentId ? { hasPaymentId } : {}),
+  };
+}
+
+function receiptFor(
+  { id, url, method, at, network, wallet, mint, amount, payTo, swap }: Attempt,
+  { facts, microUsd }: Pick<Choice, 'facts' | 'microUsd'>,
+  payerSignature: string,
+): Receipt {
+  const swapped = swap?.outcome?.state === 'confirmed' ? swap.outcome : undefined;
+  return {
+    ...{ id, url, method, at, state: 'uncertain' },
+    payment: { network, mint, amount, decimals: facts.decimals, payTo, payer: wallet, payerSignature },
+    ...(swap === undefined || swapped === undefined
+      ? {}
+      : {
+          swap: {
+            ...{ signature: swap.signature, inputMint: swap.inputMint, inAmount: swapped.inAmount },
+            ...{ outputMint: swap.outputMint, outAmount: swapped.outAmount, provider: swap.provider },
+          },
+        }),
+    cost: { ...(microUsd === undefined ? {} : { usd: formatUsd(microUsd) }), networkFeeLamports: swapped?.feeLamports ?? '0' },
+    timings: {},
+  };
+}

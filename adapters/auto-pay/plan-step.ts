@@ -1,0 +1,65 @@
+import type { Choice } from '../../src/autopay/choose.js';
+import type { Core } from '../../src/autopay/core.js';
+import { decide, openOf } from '../../src/autopay/follow.js';
+import { ownerOf } from '../../src/autopay/owner.js';
+import { spendOf } from '../../src/autopay/plan.js';
+import { capsFor, overBudget, takenOf, type Spend } from '../../src/policy/caps.js';
+import type { PaymentResult } from '../../src/transport.js';
+import { plan, planner } from '../local-auto-pay.js';
+import { seeBrought } from './brought.js';
+import { bearerOf, findFunded, hasSwap, isPaid, type PaidAttempt, type SwapAttempt } from './records.js';
+import { swapAmountOf } from './request.js';
+import { standing, type Step } from './step.js';
+import { submittedSwap, waitFor } from './wait-swap.js';
+
+/** What to sign next; under a key, what became of what was signed. */
+export async function planStep(step: Step): Promise<PaymentResult> {
+  const { desk, request, purchase } = step;
+  const bearer = await bearerOf(desk.core, purchase);
+  if (bearer !== undefined && isPaid(bearer)) return standing(step, bearer);
+  if (bearer !== undefined && hasSwap(bearer)) {
+    const landed = await waitFor(step, bearer);
+    if (landed === undefined) return submittedSwap(step, bearer);
+    if (landed.error !== undefined) throw landed.error;
+  }
+  return planOn(step, swapAmountOf(request));
+}
+
+/** Plans with what the wallet's payments in flight leave of its tokens, and of its budget. */
+export async function planOn({ deps, desk, request, terms, purchase, signal }: Step, swapAmount?: bigint): Promise<PaymentResult> {
+  const core = planner(deps, request, request.autoSwap ?? false);
+  await core.ready();
+  for (const { payment, id, amount } of await inFlight(desk.core, signal)) await core.ledger.hold(payment.source, id, BigInt(amount));
+  await seeBrought(core, desk.core, signal);
+  let funded: SwapAttempt | undefined;
+  const check = async (choice: Choice) => {
+    const spend = spendOf(choice, purchase.host);
+    funded = await findFunded(desk.core, purchase, spend);
+    if (funded === undefined) await checkBudget(desk.core, spend);
+  };
+  const result = await plan(core, terms, { signal, swapAmount, check });
+  return funded === undefined ? result : { ...result, id: funded.id };
+}
+
+/**
+ * The payments that may still land. Each is looked for: what one that has landed took is gone from the balance already, and its subscription may
+ * be silent about that for long.
+ */
+async function inFlight(core: Core, signal: AbortSignal = core.closing.signal): Promise<PaidAttempt[]> {
+  const signed: PaidAttempt[] = [];
+  for await (const attempt of core.journal.attempts(ownerOf(core), { state: 'signed' })) if (isPaid(attempt)) signed.push(attempt);
+  const over = await Promise.all(
+    signed.map((attempt) => decide(core, openOf(core, attempt), core.events.emitter(attempt.id), signal).catch(() => false)),
+  );
+  return signed.filter((_, index) => over[index] !== true);
+}
+
+/** Before anything is signed; what is signed reserves it. */
+async function checkBudget(core: Core, spend: Spend): Promise<void> {
+  const caps = capsFor(core.config.policy, spend);
+  const used = await core.journal.used(ownerOf(core), caps, core.config.runtime.now());
+  caps.forEach((cap, index) => {
+    const [spent = 0n, taken] = [used[index], takenOf(cap, spend)];
+    if (taken > 0n && spent + taken > cap.limit) throw overBudget(cap, spent, taken);
+  });
+}
