@@ -9,9 +9,10 @@ const LONGEST_WAIT_MS = 10_000;
 const SAFETY_MS = 20_000;
 
 // A node may tell of a change a moment before its history shows it.
-const LOOKS_A_CALL = 3;
-// Anybody can send dust to an account, and have it looked at each time: whoever does is not listened to for long.
-const MOST_CALLS = 20;
+const LOOKS_A_CALL = 2;
+// Anybody can send dust to an account, and the wallet's other payments change it too: where a thousand are in flight, each would look at each of the
+// others' (measured: 97 s for what takes 26 s). An account that often changes says too little to be listened to.
+const MOST_CALLS = 3;
 
 /** When to look at the chain for what concerns an account. */
 export interface Listening {

@@ -66,11 +66,11 @@ describe('listenTo', () => {
     });
   });
 
-  it('looks at once when the node tells of a change, and a few times more, for its history may lag', async () => {
+  it('looks at once when the node tells of a change, and once more, for its history may lag', async () => {
     const { run, state } = world({ hasSocket: true });
     state.changes.push(20_000);
     const { looks } = await run(24_000);
-    expect(looks).toEqual([250, 750, 20_000, 20_250, 20_750]);
+    expect(looks).toEqual([250, 750, 20_000, 20_250]);
   });
 
   it('looks after a socket was lost and opened again while it waited, and once more after that', async () => {
@@ -84,7 +84,7 @@ describe('listenTo', () => {
     const { run, state } = world({ hasSocket: true });
     for (let at = 10_000; at < 40_000; at += 100) state.changes.push(at);
     const { looks } = await run(60_000);
-    expect(looks.length).toBeLessThan(40);
+    expect(looks.length).toBeLessThan(20);
     expect(state.listeners).toBe(0);
   });
 
