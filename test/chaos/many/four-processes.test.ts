@@ -5,6 +5,7 @@ import { createClient, SOLANA_MAINNET, type ClientOptions } from 'exact-change';
 import { postgresJournal } from 'exact-change/journal/postgres';
 import { createSandbox, type Sandbox } from 'exact-change/sandbox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { listOf } from '../../helpers/attempts.js';
 import { tokenAmount, until } from '../../helpers/chain.js';
 import { startPostgres, type Postgres } from '../../helpers/postgres.js';
 import { readBooks } from './books.js';
@@ -74,7 +75,9 @@ describe('four processes that share a wallet and a journal in Postgres, of which
     const books = await readBooks(sandbox, journal, address, before);
     expect(books).toEqual({ chain: books.chain, journal: books.chain, merchant: books.chain });
     expect(books.chain).toBeGreaterThanOrEqual(BigInt(count(bought, 'answered') + count(bought, 'spent')) * 10_000n);
-    expect(count(bought, 'refused')).toBeGreaterThanOrEqual(urls.length - 800);
+    // Payments that expired while others were asked for gave their budget back in time for those.
+    const unsettled = await listOf(journal.attempts(owner, { state: 'unsettled' }));
+    expect(count(bought, 'refused') + unsettled.length).toBeGreaterThanOrEqual(urls.length - 800);
 
     const rest = urls.slice(0, Number((limit - books.chain) / 10_000n) + 5).map((url) => `${url}&again`);
     expect(count(await buyAll(sound, rest), 'refused')).toBe(5);

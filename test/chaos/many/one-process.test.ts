@@ -1,6 +1,7 @@
 import { createClient, memoryJournal, SOLANA_MAINNET, type Journal } from 'exact-change';
 import { createSandbox, type Sandbox } from 'exact-change/sandbox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { listOf } from '../../helpers/attempts.js';
 import { tokenAmount, until } from '../../helpers/chain.js';
 import { readBooks } from './books.js';
 import { buyAll, count } from './buy-all.js';
@@ -71,7 +72,9 @@ describe('a thousand paid calls at once in one process, of which one in ten mess
     const books = await readBooks(sandbox, journal, address, before);
     expect(books).toEqual({ chain: books.chain, journal: books.chain, merchant: books.chain });
     expect(books.chain).toBeGreaterThanOrEqual(BigInt(count(bought, 'answered') + count(bought, 'spent')) * 10_000n);
-    expect(count(bought, 'refused')).toBeGreaterThanOrEqual(CALLS - 800);
+    // Payments that expired while others were asked for gave their budget back in time for those.
+    const unsettled = await listOf(journal.attempts({ wallet: address, network: SOLANA_MAINNET }, { state: 'unsettled' }));
+    expect(count(bought, 'refused') + unsettled.length).toBeGreaterThanOrEqual(CALLS - 800);
 
     // What came to nothing gave its budget back: the rest of it can be spent, and not a cent more.
     const rest = urls.slice(0, Number((limit - books.chain) / 10_000n) + 5).map((url) => `${url}&again`);
