@@ -2,6 +2,7 @@ import { base64 } from '@scure/base';
 import { maxAmount } from '../src/amount.js';
 import { choose, type Choice } from '../src/autopay/choose.js';
 import { coreOver, type Core } from '../src/autopay/core.js';
+import { fateOf, landingOf } from '../src/autopay/fate.js';
 import { findFunding } from '../src/autopay/funding.js';
 import { composePayment } from '../src/autopay/sign-payment.js';
 import { RESEND_MS } from '../src/autopay/run-swap.js';
@@ -22,7 +23,7 @@ import { throwIfFailed } from './auto-pay/landing.js';
 import { readPayment } from './auto-pay/payment.js';
 import { narrowed, swapAmountOf } from './auto-pay/request.js';
 import { readSigned, type SignedBytes } from './auto-pay/swap.js';
-import { awaitVerdict, soon, type Verdict } from './auto-pay/verdict.js';
+import { awaitVerdict, sentBytes, soon, type Verdict } from './auto-pay/verdict.js';
 import { parsedOffer, termsOf } from './local-parse.js';
 
 /** @internal What a step works with. */
@@ -141,7 +142,7 @@ function present(terms: PaymentRequired, network: string, wallet: string, bytes:
 async function submit(core: Core, wallet: string, bytes: Uint8Array, signal: AbortSignal | undefined): Promise<string | undefined> {
   const signed = readSigned(wallet, bytes);
   const verdict = await soon(signal, async (within) => {
-    const found = await awaitVerdict(core.rpc, core.config.runtime, signed, within);
+    const found = await awaitVerdict(core, signed, within);
     return found.state === 'open' ? land(core, signed, found.slot, within) : found;
   });
   await throwIfFailed(core, signed.signature, verdict);
@@ -149,11 +150,14 @@ async function submit(core: Core, wallet: string, bytes: Uint8Array, signal: Abo
 }
 
 /** Sends a swap whose blockhash was valid at a slot. */
-async function land({ rpc, config }: Core, { bytes }: SignedBytes, minContextSlot: number, signal: AbortSignal): Promise<Verdict> {
+async function land(core: Core, signed: SignedBytes, minContextSlot: number, signal: AbortSignal): Promise<Verdict> {
+  const { rpc, config, histories } = core;
   const { runtime } = config;
+  const sent = await sentBytes(core, signed, minContextSlot, signal);
   // No blockhash of before outlives one of now.
   const { lastValidBlockHeight } = await rpc.latestBlockhash({ minContextSlot, signal });
-  const landing = await landTransaction({ rpc, runtime, bytes, lastValidBlockHeight, resendMs: RESEND_MS, signal });
+  const lookBack = async (within: AbortSignal) => landingOf(await fateOf(histories, sent, within));
+  const landing = await landTransaction({ rpc, runtime, bytes: signed.bytes, lastValidBlockHeight, resendMs: RESEND_MS, lookBack, signal });
   if (landing.outcome === 'failed') return { state: 'failed', reason: landing.error };
   return { state: landing.outcome === 'unknown' ? 'waiting' : landing.outcome };
 }

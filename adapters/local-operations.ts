@@ -58,10 +58,10 @@ export function createOperations(settings: LocalSettings, given: Rpc | undefined
         signal: options?.signal,
       };
       const limits = swapLimits(policy);
-      const { message, compute, lastValidBlockHeight } = await prepareSwap({ rpc, runtime, blockhashes, limits }, wallet, order);
+      const { message, compute, lifetime } = await prepareSwap({ rpc, runtime, blockhashes, limits }, wallet, order);
       return {
         transaction: base64.encode(assembleTransaction(message, new Map())),
-        lastValidBlockHeight: lastValidBlockHeight.toString(),
+        lastValidBlockHeight: lifetime.lastValidBlockHeight.toString(),
         quote: asked,
         computeUnitLimit: compute.unitLimit,
         priorityFeeLamports: priorityFee(compute).toString(),

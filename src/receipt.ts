@@ -32,13 +32,27 @@ export interface Receipt {
   /** The seller's word, not proof. */
   readonly settlement?: Settlement;
   readonly cost: {
-    /** US dollars, as decimal text: the payment, and the swap's network fee where SOL has a price. */
+    /** US dollars as decimal text: all that left the wallet for it. Absent if the mint has no price. */
     readonly usd?: string;
+    /** What `usd` is made of. */
+    readonly parts?: CostParts;
     /** What we paid in network fees (the facilitator pays the payment's own). */
     readonly networkFeeLamports: string;
+    /** Rent of own token accounts that its swaps made and that stay. */
+    readonly rentLamports: string;
   };
   /** Milliseconds from the call to the end of each step. */
   readonly timings: Readonly<Record<string, number>>;
+}
+
+/** What a cost in dollars is made of; dollars as decimal text. */
+export interface CostParts {
+  /** Prices of payments. */
+  readonly payments: string;
+  /** What swaps took beyond what they brought in a pinned token. */
+  readonly swaps: string;
+  /** Network fees and rent, as far as SOL has a price. */
+  readonly fees: string;
 }
 
 /** Which receipts to list; all that is given must hold. */

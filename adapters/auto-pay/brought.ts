@@ -2,28 +2,37 @@ import type { Core } from '../../src/autopay/core.js';
 import { ownerOf } from '../../src/autopay/owner.js';
 import { TransportError } from '../../src/errors.js';
 import { decodeTokenAccount } from '../../src/solana/accounts.js';
-import { hasSwap } from './records.js';
+import { hasSwap, type SwapAttempt } from './records.js';
 
 // For so long a node that does not show a swap that is confirmed is behind; later it may have forgotten it.
 const RECENT_MS = 120_000;
 
 /**
  * Tells a core that plans what the wallet's swaps on record have brought, read where they have landed already: a node that is behind would show
- * less, and have one more swap made for the same purchase. Throws `rpc_unavailable` where every node is behind.
+ * less, and have one more swap made for the same purchase. Throws `rpc_unavailable` if every node is behind.
  */
 export async function seeBrought(planning: Core, { journal }: Pick<Core, 'journal'>, signal: AbortSignal | undefined): Promise<void> {
   const { rpc, ledger, config } = planning;
+  const landed: SwapAttempt[] = [];
   for await (const attempt of journal.attempts(ownerOf(planning), { state: 'reserved' })) {
-    if (!hasSwap(attempt) || attempt.swap.outcome?.state !== 'confirmed') continue;
-    const { signature, output } = attempt.swap;
-    const at = config.runtime.now();
-    const [status = null] = await rpc.statuses([signature], { history: true, signal });
-    if (status === null && at - attempt.at < RECENT_MS) throw behind();
-    if (status === null) continue;
-    const read = await rpc.accounts([output], { minContextSlot: status.slot, signal });
-    const [account = null] = read.accounts;
+    if (hasSwap(attempt) && attempt.swap.outcome?.state === 'confirmed') landed.push(attempt);
+  }
+  if (landed.length === 0) return;
+  const at = config.runtime.now();
+  const statuses = await rpc.statuses(
+    landed.map(({ swap }) => swap.signature),
+    { history: true, signal },
+  );
+  const seen = landed.filter((_, index) => statuses[index] !== null);
+  if (landed.some((attempt) => !seen.includes(attempt) && at - attempt.at < RECENT_MS)) throw behind();
+  const outputs = [...new Set(seen.map(({ swap }) => swap.output))];
+  if (outputs.length === 0) return;
+  const minContextSlot = Math.max(...statuses.map((status) => status?.slot ?? 0));
+  const { accounts, slot } = await rpc.accounts(outputs, { minContextSlot, signal });
+  for (const [index, output] of outputs.entries()) {
+    const account = accounts[index] ?? null;
     const amount = account === null ? undefined : decodeTokenAccount(account)?.amount;
-    if (amount !== undefined) await ledger.see(output, { amount, at, slot: read.slot });
+    if (amount !== undefined) await ledger.see(output, { amount, at, slot });
   }
 }
 

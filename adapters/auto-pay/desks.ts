@@ -1,8 +1,9 @@
-import { deadOnes } from '../../src/autopay/dead.js';
+import { deadOnes, endUnpaid } from '../../src/autopay/dead.js';
 import { coreOver, type Core } from '../../src/autopay/core.js';
 import { follow, openOf, type Open } from '../../src/autopay/follow.js';
 import { guardJournal } from '../../src/autopay/guard-journal.js';
 import { ownerOf } from '../../src/autopay/owner.js';
+import { swapValuer, withoutBound, withSwapCost } from '../../src/autopay/swap-cost.js';
 import { createEvents } from '../../src/events.js';
 import { isHanded } from '../../src/journal/handed.js';
 import { knownWallet, newWallet } from '../../src/journal/registry.js';
@@ -148,7 +149,10 @@ function deskOver(core: Core, behind: (task: Promise<unknown>) => void): Desk {
     if (outcome !== undefined) return landedBefore(signature, outcome);
     const landed = await landSwap(core, attempt.swap);
     if (landed === undefined) return undefined;
-    await settle(attempt, (now) => journal.put({ ...now, swap: { ...now.swap, outcome: landed.outcome } }));
+    const { inputMint, outputMint } = attempt.swap;
+    // Without prices its bound counts on.
+    const value = await swapValuer(core, { inputMint, outputMint }, attempt, closing.signal).catch(() => undefined);
+    await settle(attempt, async (now) => void (await journal.put(withSwapCost(now, landed.outcome, value))));
     return landed;
   };
 
@@ -156,7 +160,7 @@ function deskOver(core: Core, behind: (task: Promise<unknown>) => void): Desk {
   const expire = async (attempt: SwapAttempt, landing: Promise<Landed | undefined>): Promise<void> => {
     const landed = await landing;
     if (landed?.outcome.state === 'confirmed') await runtime.idle(PATIENCE_MS, closing.signal);
-    if (landed !== undefined) await settle(attempt, ({ id }) => journal.release(id));
+    if (landed !== undefined) await settle(attempt, (now) => endUnpaid(core, withoutBound(now)));
   };
 
   return {

@@ -1,7 +1,7 @@
 import { base64 } from '@scure/base';
 import type { Core } from '../../src/autopay/core.js';
-import { RESEND_MS } from '../../src/autopay/run-swap.js';
-import { outcomeOf, readLanded, swapFailed } from '../../src/autopay/swap-outcome.js';
+import { lookBackFor, RESEND_MS } from '../../src/autopay/run-swap.js';
+import { outcomeOf, readLanded, rentIn, swapFailed } from '../../src/autopay/swap-outcome.js';
 import { TransactionError, type ExactChangeError } from '../../src/errors.js';
 import type { SignedSwap, SwapOutcome } from '../../src/journal/types.js';
 import { landTransaction } from '../../src/solana/confirm.js';
@@ -30,11 +30,16 @@ export async function landSwap(core: Core, swap: SignedSwap): Promise<Landed | u
       bytes: base64.decode(swap.transaction),
       lastValidBlockHeight: BigInt(lastValidBlockHeight),
       resendMs: RESEND_MS,
+      lookBack: lookBackFor(core, swap),
       signal,
     });
     if (landing.outcome === 'confirmed') return confirmed(core, swap);
-    if (landing.outcome === 'failed') return failed('swap_failed', await failedSwap(core, signature, landing.error));
-    if (landing.outcome === 'expired') return failed('swap_expired', expiredSwap(signature));
+    if (landing.outcome === 'failed') {
+      const error = await failedSwap(core, signature, landing.error);
+      const { feeLamports } = error.details;
+      return { outcome: { state: 'failed', code: 'swap_failed', feeLamports }, error };
+    }
+    if (landing.outcome === 'expired') return { outcome: { state: 'failed', code: 'swap_expired' }, error: expiredSwap(signature) };
     await runtime.idle(wait, signal).catch(() => undefined);
   }
   return undefined;
@@ -54,19 +59,18 @@ export function landedBefore(signature: string, outcome: SwapOutcome): Landed {
 async function confirmed(core: Core, { signature, inputMint, outputMint, source, output, quoted }: SignedSwap): Promise<Landed> {
   const landed = await readLanded(core, signature);
   if (landed === undefined) return { outcome: { state: 'confirmed', ...quoted } };
-  const { inAmount, outAmount, feeLamports } = outcomeOf(landed, core.config.signer.address, { inputMint, outputMint, source, output });
+  const wallet = core.config.signer.address;
+  const about = { inputMint, outputMint, source, output };
+  const { inAmount, outAmount, feeLamports } = outcomeOf(landed, wallet, about);
   return {
     outcome: {
       state: 'confirmed',
       inAmount: inAmount.toString(),
       outAmount: outAmount.toString(),
       feeLamports: feeLamports.toString(),
+      rentLamports: rentIn(landed, wallet, about).toString(),
     },
   };
-}
-
-function failed(code: 'swap_failed' | 'swap_expired', error: ExactChangeError): Landed {
-  return { outcome: { state: 'failed', code }, error };
 }
 
 function errorOf(code: string, signature: string): ExactChangeError {
@@ -75,7 +79,7 @@ function errorOf(code: string, signature: string): ExactChangeError {
 }
 
 /** The error of a swap that landed and failed, with what that cost. */
-async function failedSwap(core: Core, signature: string, reason: string): Promise<ExactChangeError> {
+async function failedSwap(core: Core, signature: string, reason: string): Promise<ExactChangeError<'swap_failed'>> {
   const feeLamports = (await readLanded(core, signature))?.feeLamports ?? SIGNATURE_LAMPORTS;
   return swapFailed({ signature, reason, feeLamports: feeLamports.toString() });
 }

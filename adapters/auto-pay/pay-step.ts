@@ -1,14 +1,14 @@
 import type { Choice } from '../../src/autopay/choose.js';
 import type { Core } from '../../src/autopay/core.js';
-import { findPayment } from '../../src/autopay/find-payment.js';
+import { fateOf, sentPayment, SLOT_MARGIN } from '../../src/autopay/fate.js';
 import { shortOf } from '../../src/autopay/funding.js';
 import { spendOf } from '../../src/autopay/plan.js';
+import { costFor } from '../../src/autopay/receipt-cost.js';
 import { survey } from '../../src/autopay/survey.js';
 import { valueOf } from '../../src/autopay/value.js';
 import { startDeadline } from '../../src/deadline.js';
 import type { Attempt, SignedPayment } from '../../src/journal/types.js';
 import { checkPayment } from '../../src/policy/caps.js';
-import { formatUsd } from '../../src/policy/dollars.js';
 import { checkOffer, checkPlace } from '../../src/policy/lists.js';
 import { refuse } from '../../src/policy/read.js';
 import type { Receipt } from '../../src/receipt.js';
@@ -16,12 +16,11 @@ import type { PaymentResult } from '../../src/transport.js';
 import { createPaymentId, encodePayment, offersPaymentId } from '../../src/x402/payload.js';
 import { planner } from '../local-auto-pay.js';
 import { parsedOffer } from '../local-parse.js';
+import { pastBalance } from './past-balance.js';
 import { readPayment, type ReadPayment } from './payment.js';
 import { bearerOf, findFunded, findPaid, findReserved, idOf, keyTaken, paymentPrint, type PaidAttempt } from './records.js';
 import { reserve, reservedFor, standing, type Step } from './step.js';
 
-// A blockhash is at most 150 blocks old when it is used last, and a slot may pass without a block.
-const SLOT_MARGIN = 364;
 const PAYMENT_ID_BYTES = 16;
 
 /** Puts a signed payment on record, then gives its header; what became of it, where it is there already. */
@@ -31,7 +30,7 @@ export async function payStep(step: Step, bytes: Uint8Array): Promise<PaymentRes
   const known = await findPaid(desk.core, read.payerSignature);
   if (known !== undefined) return standing(step, known);
   const choice = await judge(step, read);
-  const bound = await boundOf(desk.core, read, signal);
+  const bound = await boundOf(desk.core, read, choice.facts.source, signal);
   const landed = await landedAs(step, read, choice, bound);
   if (landed !== undefined) return landed;
   if (choice.facts.available < choice.offer.amount) throw shortOf(choice.offer, choice.facts);
@@ -54,13 +53,14 @@ async function landedAs(
   choice: Pick<Choice, 'offer' | 'facts'>,
   bound: Bound,
 ): Promise<PaymentResult | undefined> {
-  const { config, rpc } = desk.core;
+  const { config, histories } = desk.core;
   const deadline = startDeadline(config.timeouts.payment, signal);
-  const search = findPayment(rpc, paymentOf(desk.core, read, choice, bound), undefined, new Set(), deadline.signal);
-  const verdict = await search.finally(() => deadline.end());
-  if (verdict.state === 'open') return undefined;
+  const search = fateOf(histories, sentPayment({}, paymentOf(desk.core, read, choice, bound)), deadline.signal);
+  const fate = await search.finally(() => deadline.end());
+  if (fate.state === 'open') return undefined;
   const offer = parsedOffer(read.reading, read.envelope);
-  return verdict.state === 'settled' ? { state: 'settled', offer, signature: verdict.signature } : { state: 'failed', offer };
+  if (fate.state === 'never' || fate.error !== null) return { state: 'failed', offer };
+  return { state: 'settled', offer, signature: fate.signature };
 }
 
 /** Whether the service lets the wallet pay that. */
@@ -83,14 +83,20 @@ async function judge({ deps, request, purchase, signal }: Step, read: ReadPaymen
   return { offer, facts, microUsd };
 }
 
-type Bound = Pick<SignedPayment, 'lastValidBlockHeight' | 'slot'>;
+type Bound = Pick<SignedPayment, 'before' | 'blockhashSlot' | 'lastValidBlockHeight' | 'slot'>;
 
 /** Until when it can land, and since when. Throws `invalid_option` where nobody could tell. */
-async function boundOf({ rpc }: Core, { blockhash, hasNonce }: ReadPayment, signal: AbortSignal | undefined): Promise<Bound> {
+async function boundOf(core: Core, { blockhash, hasNonce }: ReadPayment, source: string, signal: AbortSignal | undefined): Promise<Bound> {
+  const { rpc } = core;
   const { valid, slot: minContextSlot } = await rpc.isBlockhashValid(blockhash, { signal });
   if (hasNonce || !valid) throw refuse('signedPayment', 'must have a blockhash that is still valid. Plan the payment anew.');
-  const { lastValidBlockHeight, slot } = await rpc.latestBlockhash({ minContextSlot, signal });
-  return { lastValidBlockHeight: lastValidBlockHeight.toString(), slot: Math.max(0, slot - SLOT_MARGIN) };
+  const { lastValidBlockHeight, slot: now } = await rpc.latestBlockhash({ minContextSlot, signal });
+  const slot = Math.max(0, now - SLOT_MARGIN);
+  const before = await pastBalance(core, { account: source, unit: 'tokens' }, slot, signal);
+  return {
+    ...(before === undefined ? {} : { before: { amount: before.amount.toString(), slot: before.slot } }),
+    ...{ slot, blockhashSlot: minContextSlot, lastValidBlockHeight: lastValidBlockHeight.toString() },
+  };
 }
 
 async function record(
@@ -116,7 +122,7 @@ async function record(
   const attempt: PaidAttempt = {
     ...{ ...reserved, fingerprint: print, state: 'signed', at: core.config.runtime.now() },
     payment,
-    receipt: receiptFor(reserved, choice, payment.payerSignature),
+    receipt: receiptFor(reserved, choice.facts.decimals, payment.payerSignature),
   };
   try {
     await core.journal.put(attempt);
@@ -148,15 +154,12 @@ function paymentOf(
   };
 }
 
-function receiptFor(
-  { id, url, method, at, network, wallet, mint, amount, payTo, swap }: Attempt,
-  { facts, microUsd }: Pick<Choice, 'facts' | 'microUsd'>,
-  payerSignature: string,
-): Receipt {
+function receiptFor(attempt: Attempt, decimals: number, payerSignature: string): Receipt {
+  const { id, url, method, at, network, wallet, mint, amount, payTo, swap } = attempt;
   const swapped = swap?.outcome?.state === 'confirmed' ? swap.outcome : undefined;
   return {
     ...{ id, url, method, at, state: 'uncertain' },
-    payment: { network, mint, amount, decimals: facts.decimals, payTo, payer: wallet, payerSignature },
+    payment: { network, mint, amount, decimals, payTo, payer: wallet, payerSignature },
     ...(swap === undefined || swapped === undefined
       ? {}
       : {
@@ -165,7 +168,7 @@ function receiptFor(
             ...{ outputMint: swap.outputMint, outAmount: swapped.outAmount, provider: swap.provider },
           },
         }),
-    cost: { ...(microUsd === undefined ? {} : { usd: formatUsd(microUsd) }), networkFeeLamports: swapped?.feeLamports ?? '0' },
+    cost: costFor(attempt, BigInt(swapped?.feeLamports ?? 0)),
     timings: {},
   };
 }

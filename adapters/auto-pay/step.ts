@@ -1,8 +1,11 @@
 import type { Choice } from '../../src/autopay/choose.js';
 import type { Core } from '../../src/autopay/core.js';
+import { ownerOf } from '../../src/autopay/owner.js';
 import { spendOf } from '../../src/autopay/plan.js';
+import { TransportError } from '../../src/errors.js';
+import { isHanded } from '../../src/journal/handed.js';
 import type { Attempt } from '../../src/journal/types.js';
-import { capsFor, overBudget, takenOf } from '../../src/policy/caps.js';
+import { capsFor, checkPayment, overBudget, takenOf } from '../../src/policy/caps.js';
 import type { AutoPayRequest, ParsedOffer, PaymentResult } from '../../src/transport.js';
 import { readOffers } from '../../src/x402/offers.js';
 import type { PaymentRequired } from '../../src/x402/types.js';
@@ -34,17 +37,48 @@ export function reservedFor({ desk, purchase }: Step, choice: Pick<Choice, 'offe
   };
 }
 
+/** How many purchases of a wallet may be open at a service: each plan asks the chain about them, and anybody may open some. */
+const MAX_OPEN = 32;
+/** About how long a blockhash lives: then one of them is decided. */
+const OPEN_MS = 60_000;
+
+/** Throws `rate_limited` if a wallet has too many open purchases for one more. */
+async function checkOpen(core: Core): Promise<void> {
+  let open = 0;
+  for (const state of ['reserved', 'signed'] as const) {
+    for await (const attempt of core.journal.attempts(ownerOf(core), { state })) if (isHanded(attempt)) open += 1;
+  }
+  if (open < MAX_OPEN) return;
+  throw new TransportError(
+    'rate_limited',
+    `The wallet has ${open} open purchases at this service, the most that it keeps. Wait until the chain has decided some of them.`,
+    { details: { retryAfterMs: OPEN_MS } },
+  );
+}
+
 /** Reserves the budget, by the caps of the service. The attempt is claimed before others can see it. */
 export async function reserve(core: Core, attempt: Attempt): Promise<void> {
+  const { policy } = core.config;
+  const refusal = checkPayment(policy, attempt);
+  if (refusal !== undefined) throw refusal;
+  await checkOpen(core);
   await core.claims.take(attempt.id);
   try {
-    const refused = await core.journal.reserve(attempt, capsFor(core.config.policy, attempt));
+    const refused = await core.journal.reserve(attempt, capsFor(policy, attempt));
     if (refused === undefined) return;
     throw 'taken' in refused ? keyTaken() : overBudget(refused.cap, refused.used, takenOf(refused.cap, attempt));
   } catch (error) {
     await core.claims.drop(attempt.id).catch(() => undefined);
     throw error;
   }
+}
+
+/** Reserves what one more swap of a reserved attempt takes, by the caps of the service. */
+export async function raise({ journal, config }: Core, attempt: Attempt): Promise<void> {
+  const refusal = checkPayment(config.policy, attempt);
+  if (refusal !== undefined) throw refusal;
+  const refused = await journal.put(attempt, capsFor(config.policy, attempt));
+  if (refused !== undefined) throw overBudget(refused.cap, refused.used, takenOf(refused.cap, attempt));
 }
 
 /**

@@ -1,12 +1,18 @@
 import { choose } from '../../src/autopay/choose.js';
+import type { Core } from '../../src/autopay/core.js';
 import { checkHeader } from '../../src/autopay/sign-payment.js';
+import { SLOT_MARGIN } from '../../src/autopay/fate.js';
+import { swapValuer } from '../../src/autopay/swap-cost.js';
 import { amendError, isExactChangeError, ProtocolError } from '../../src/errors.js';
+import { accountBytes, readRawWallet } from '../../src/swap/read-facts.js';
+import { WSOL_MINT } from '../../src/network.js';
 import type { PaymentResult } from '../../src/transport.js';
 import { firstOffer, planner } from '../local-auto-pay.js';
 import { throwIfFailed } from './landing.js';
+import { pastBalance } from './past-balance.js';
 import { planOn } from './plan-step.js';
 import { bearerOf, findSwap, isPaid, keyTaken, swapPrint, type SwapAttempt } from './records.js';
-import { reserve, reservedFor, standing, type Step } from './step.js';
+import { raise, reserve, reservedFor, standing, type Step } from './step.js';
 import { readSigned, readSwap, type ReadSwap, type SignedBytes } from './swap.js';
 import { awaitVerdict, soon } from './verdict.js';
 import { submittedSwap, waitFor } from './wait-swap.js';
@@ -46,7 +52,7 @@ async function sendFirst(step: Step, signed: SignedBytes): Promise<Sent> {
   const { desk, request, terms, signal } = step;
   const { core } = desk;
   const swap = await readSwap(core.rpc, request.wallet, signed, signal);
-  const verdict = await soon(signal, (within) => awaitVerdict(core.rpc, core.config.runtime, signed, within));
+  const verdict = await soon(signal, (within) => awaitVerdict(core, signed, within));
   await throwIfFailed(core, signed.signature, verdict);
   if (verdict.state === 'waiting') {
     return { state: 'swap_submitted', signature: signed.signature, offer: firstOffer(terms, core.config.network, request.wallet) };
@@ -75,13 +81,26 @@ async function reserveSwap(step: Step, signed: SignedBytes, swap: ReadSwap, minC
   checkHeader(planning, choice);
   // No blockhash of before outlives one of now.
   const { lastValidBlockHeight } = await core.rpc.latestBlockhash({ minContextSlot, signal });
+  const reserved = reservedFor(step, choice, swapPrint(signed.signature));
+  const { maxIn, minOut, feeLamports, ...read } = swap;
+  const value = await swapValuer(planning, swap, reserved, signal);
+  const lamports = feeLamports + (await rentFor(core, swap, signal));
+  const source =
+    swap.inputMint === WSOL_MINT
+      ? ({ account: request.wallet, unit: 'lamports' } as const)
+      : ({ account: swap.source, unit: 'tokens' } as const);
+  const before = await pastBalance(core, source, Math.max(0, minContextSlot - SLOT_MARGIN), signal);
   const attempt: SwapAttempt = {
-    ...reservedFor(step, choice, swapPrint(signed.signature)),
+    ...reserved,
+    swapping: value({ inAmount: maxIn, outAmount: minOut, lamports }),
     swap: {
-      ...swap,
+      ...read,
       signature: signed.signature,
       transaction: request.signedSwap ?? '',
       provider: 'jupiter',
+      blockhash: signed.decoded.blockhash,
+      blockhashSlot: minContextSlot,
+      ...(before === undefined ? {} : { before: { amount: before.amount.toString(), slot: before.slot } }),
       lastValidBlockHeight: lastValidBlockHeight.toString(),
     },
   };
@@ -96,8 +115,16 @@ async function reserveSwap(step: Step, signed: SignedBytes, swap: ReadSwap, minC
     // One more swap for the same purchase, where the first did not bring enough.
     const isDecided = bearer.state === 'reserved' && bearer.swap?.outcome !== undefined;
     if (!isDecided || bearer.payTo !== attempt.payTo || bearer.mint !== attempt.mint || bearer.amount !== attempt.amount) throw keyTaken();
-    const next = { ...bearer, fingerprint: attempt.fingerprint, at: runtime.now(), swap: attempt.swap };
-    await core.journal.put(next);
+    const { fingerprint, swapping } = attempt;
+    const next = { ...bearer, fingerprint, at: runtime.now(), swap: attempt.swap, ...(swapping === undefined ? {} : { swapping }) };
+    await raise(core, next);
     return next;
   }, signal);
+}
+
+/** Rent of the wallet's account for what a swap brings, if there is none yet. */
+async function rentFor({ rpc, config }: Core, { outputMint }: ReadSwap, signal: AbortSignal | undefined): Promise<bigint> {
+  const { legs } = await readRawWallet(rpc, config.signer.address, [outputMint], { signal });
+  const [leg] = legs;
+  return leg === undefined || leg.account !== null ? 0n : rpc.rent(accountBytes(leg.mint), { signal });
 }

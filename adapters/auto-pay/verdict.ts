@@ -1,6 +1,7 @@
+import type { Core } from '../../src/autopay/core.js';
+import { fateOf, SLOT_MARGIN, type Sent } from '../../src/autopay/fate.js';
 import { startDeadline, throwIfAborted } from '../../src/deadline.js';
-import type { Runtime } from '../../src/runtime.js';
-import type { Rpc } from '../../src/solana/rpc.js';
+import { pastBalance } from './past-balance.js';
 import type { SignedBytes } from './swap.js';
 
 /**
@@ -13,8 +14,6 @@ export type Verdict =
   | { readonly state: 'expired' }
   | { readonly state: 'open'; readonly slot: number }
   | { readonly state: 'waiting' };
-
-type Signed = Pick<SignedBytes, 'signature'> & { readonly decoded: Pick<SignedBytes['decoded'], 'blockhash'> };
 
 const POLL_MS = 500;
 // An HTTP caller does not wait for long; what is not decided by then is asked for again.
@@ -36,11 +35,15 @@ export async function soon(caller: AbortSignal | undefined, look: (signal: Abort
 }
 
 /** Asks until there is more to say than to wait; `waiting` where the signal ends that. Rejects as the nodes do. */
-export async function awaitVerdict(rpc: Rpc, runtime: Runtime, signed: Signed, signal: AbortSignal): Promise<Verdict> {
+export async function awaitVerdict(core: Core, signed: SignedBytes, signal: AbortSignal): Promise<Verdict> {
+  const { rpc, config } = core;
+  const { blockhash } = signed.decoded;
+  // Whether a node has seen the blockhash at all is not known: one that has seen what this one has by now would know it.
+  const { slot: seenAt } = await rpc.isBlockhashValid(blockhash, { signal });
   for (;;) {
-    const verdict = await askChain(rpc, signed, signal);
+    const verdict = await askChain(core, signed, seenAt, signal);
     if (verdict.state !== 'waiting') return verdict;
-    const isOver = await runtime.sleep(POLL_MS, signal).then(
+    const isOver = await config.runtime.sleep(POLL_MS, signal).then(
       () => false,
       () => true,
     );
@@ -48,37 +51,28 @@ export async function awaitVerdict(rpc: Rpc, runtime: Runtime, signed: Signed, s
   }
 }
 
-/** Asks each node: one may have a gap that it does not know of, so where two answer, neither is believed alone that it never can land. */
-async function askChain(rpc: Rpc, signed: Signed, signal: AbortSignal): Promise<Verdict> {
-  const failures: unknown[] = [];
-  const nodes = rpc.alone();
-  let never = 0;
-  for (const node of nodes) {
-    try {
-      const verdict = await askNode(node, signed, signal);
-      if (verdict.state === 'expired') never += 1;
-      else if (verdict.state !== 'waiting') return verdict;
-      if (never >= 2) break;
-    } catch (error) {
-      if (signal.aborted) throw error;
-      failures.push(error);
-    }
+async function askChain(core: Core, signed: SignedBytes, seenAt: number, signal: AbortSignal): Promise<Verdict> {
+  const { rpc, histories } = core;
+  const { valid, slot } = await rpc.isBlockhashValid(signed.decoded.blockhash, { signal });
+  if (valid) {
+    // Asked last, and of a node that has seen as much: what landed up to then is in it.
+    const [status = null] = await rpc.statuses([signed.signature], { history: true, minContextSlot: slot, signal });
+    if (status === null) return { state: 'open', slot };
   }
-  if (failures.length === nodes.length) throw failures[0];
-  return { state: never >= Math.min(2, nodes.length - failures.length) ? 'expired' : 'waiting' };
+  const fate = await fateOf(histories, await sentBytes(core, signed, seenAt, signal), signal);
+  if (fate.state === 'never') return { state: 'expired' };
+  if (fate.state === 'open') return { state: 'waiting' };
+  return fate.error === null ? { state: 'confirmed' } : { state: 'failed', reason: fate.error };
 }
 
-async function askNode(rpc: Rpc, { signature, decoded: { blockhash } }: Signed, signal: AbortSignal): Promise<Verdict> {
-  const now = await rpc.isBlockhashValid(blockhash, { signal });
-  // One that is too young for a final block is young enough for the newest.
-  const final = now.valid ? now : await rpc.isBlockhashValid(blockhash, { signal, commitment: 'finalized' });
-  // Asked last, and of who has seen as much: what landed up to then is in it.
-  const minContextSlot = Math.max(now.slot, final.slot);
-  const [status = null] = await rpc.statuses([signature], { history: true, signal, minContextSlot });
-  if (status === null) {
-    if (now.valid) return { state: 'open', slot: now.slot };
-    return { state: final.valid ? 'waiting' : 'expired' };
-  }
-  if (status.commitment === 'processed') return { state: 'waiting' };
-  return status.error === null ? { state: 'confirmed' } : { state: 'failed', reason: status.error };
+/** What the chain is asked about bytes of which nothing is known but what they say. The wallet pays their fee: its lamports bear witness. */
+export async function sentBytes(core: Core, { signature, decoded }: SignedBytes, seenAt: number, signal: AbortSignal): Promise<Sent> {
+  const source = { account: core.config.signer.address, unit: 'lamports' } as const;
+  const slot = Math.max(0, seenAt - SLOT_MARGIN);
+  return {
+    ...{ signature, isId: true, source, slot, blockhash: decoded.blockhash, blockhashSlot: seenAt },
+    before: await pastBalance(core, source, slot, signal),
+    // Not known: the blockhash alone says it.
+    lastValidBlockHeight: -1n,
+  };
 }

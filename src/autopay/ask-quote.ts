@@ -141,8 +141,8 @@ function checkPar(quote: SwapQuote, limitBps: number, network: string): void {
   checkLoss(quote, atPar(input.decimals), atPar(output.decimals), limitBps);
 }
 
-function checkLoss(quote: SwapQuote, input: Pick<Worth, 'most'>, output: Pick<Worth, 'least'>, limitBps: number): void {
-  const paid = input.most(taken(quote));
+function checkLoss(quote: SwapQuote, input: Pick<Worth, 'about'>, output: Pick<Worth, 'least'>, limitBps: number): void {
+  const paid = input.about(taken(quote));
   const got = output.least(brought(quote));
   if (paid <= SLACK_MICRO_USD + got || got * WHOLE >= paid * (WHOLE - BigInt(limitBps))) return;
   throw tooDear(ceilDiv((paid - got) * WHOLE, paid), limitBps);

@@ -1,10 +1,11 @@
-import { isExactChangeError, ProtocolError, type ExactChangeError, type OfferRefusal } from '../errors.js';
+import { startDeadline, type Deadline } from '../deadline.js';
+import { isExactChangeError, PolicyError, ProtocolError, TransportError, type ExactChangeError, type OfferRefusal } from '../errors.js';
 import { checkPayment } from '../policy/caps.js';
 import { checkOffer, checkPlace } from '../policy/lists.js';
 import { readOffers, type OfferReading } from '../x402/offers.js';
 import type { Offer, PaymentRequired } from '../x402/types.js';
 import type { Core } from './core.js';
-import { broughtBy, findFunding, shortOf, type Funding } from './funding.js';
+import { broughtBy, findFunding, isPinned, shortOf, type Funding } from './funding.js';
 import { spendOf } from './plan.js';
 import { survey, type Facts } from './survey.js';
 import { valueOf } from './value.js';
@@ -30,6 +31,10 @@ interface Priced {
 
 // Quotes are scarce: of several offers that all need a swap, so many are compared.
 const MAX_COMPARED = 3;
+/** Offers in tokens that are not pinned whose price is asked for, for one 402: a seller may name any number of tokens. */
+const MAX_UNPINNED = 3;
+/** For all that is asked to compare the offers of one 402, in milliseconds. */
+const COMPARE_MS = 30_000;
 
 /** How to choose. */
 export interface ChooseOptions {
@@ -47,6 +52,18 @@ export interface ChooseOptions {
  * Throws where nothing is payable, with every entry's reason.
  */
 export async function choose(core: Core, terms: PaymentRequired, options: ChooseOptions): Promise<Choice> {
+  const deadline = startDeadline(COMPARE_MS, options.signal);
+  try {
+    return await chooseBefore(core, terms, options, deadline);
+  } catch (error) {
+    throw inTime(deadline, error);
+  } finally {
+    deadline.end();
+  }
+}
+
+async function chooseBefore(core: Core, terms: PaymentRequired, options: ChooseOptions, deadline: Deadline): Promise<Choice> {
+  const { signal } = deadline;
   const { network, signer, policy } = core.config;
   const misplaced = checkPlace(policy, options.host);
   if (misplaced !== undefined) throw misplaced;
@@ -73,15 +90,19 @@ export async function choose(core: Core, terms: PaymentRequired, options: Choose
     else refused.set(offer.index, refusal);
   }
   const priced: Priced[] = [];
-  for (const one of await survey(core, welcome, options.signal)) {
+  let unpinned = 0;
+  for (const one of await survey(core, welcome, signal)) {
     if ('error' in one) refused.set(one.offer.index, one.error);
+    else if (!isPinned(core, one.offer.mint) && (unpinned += 1) > MAX_UNPINNED) refused.set(one.offer.index, notPriced(one.offer));
     else priced.push({ offer: one.offer, facts: one.facts, microUsd: undefined });
   }
 
   let unpriced: ExactChangeError | undefined;
   const allowed = async (one: Priced): Promise<Priced | undefined> => {
     const { mint, amount } = one.offer;
-    const microUsd = await valueOf(core, mint, amount, one.facts.decimals, options.signal).catch(asUnpriced);
+    const microUsd = await valueOf(core, mint, amount, one.facts.decimals, signal).catch((error: unknown) =>
+      asUnpriced(inTime(deadline, error)),
+    );
     if (isExactChangeError(microUsd)) {
       refused.set(one.offer.index, microUsd);
       if (microUsd.name === 'TransportError') unpriced ??= microUsd;
@@ -108,10 +129,10 @@ export async function choose(core: Core, terms: PaymentRequired, options: Choose
     const funded: Funded[] = [];
     for (const one of short.slice(0, MAX_COMPARED)) {
       const funding = await findFunding(core, one.offer, one.facts, one.offer.amount, {
-        signal: options.signal,
+        signal,
         // The cheapest as it stands is mostly the one that is paid.
         toSwap: !options.quote && one === short[0],
-      }).catch(asRefusal);
+      }).catch((error: unknown) => asRefusal(inTime(deadline, error)));
       if (isExactChangeError(funding)) refused.set(one.offer.index, funding);
       else funded.push({ one, funding });
     }
@@ -134,6 +155,24 @@ async function keep<T>(list: readonly T[], pick: (one: T) => Promise<T | undefin
     if (picked !== undefined) kept.push(picked);
   }
   return kept;
+}
+
+function notPriced({ mint }: Offer): PolicyError {
+  return new PolicyError(
+    'price_unknown',
+    `Of one 402, at most ${MAX_UNPINNED} offers in tokens that are not pinned are priced, and the offer in ${mint} comes after them. The seller has to offer fewer.`,
+    { details: { mint } },
+  );
+}
+
+/** What a step failed with, in words of ours if it was its deadline. */
+function inTime({ passed, signal }: Deadline, error: unknown): unknown {
+  if (!passed || error !== signal.reason) return error;
+  return new TransportError(
+    'timeout',
+    `The offers could not be compared within ${COMPARE_MS} ms, for Jupiter or the RPC node is slow. Nothing was signed; try again.`,
+    { details: { step: 'choose', timeoutMs: COMPARE_MS } },
+  );
 }
 
 /** A price that could not be asked for refuses its offer, also where a cap in base units would hold: without it the dollar caps count nothing. */

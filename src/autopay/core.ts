@@ -9,6 +9,7 @@ import { networkOf } from '../solana/genesis.js';
 import type { Rpc } from '../solana/rpc.js';
 import type { Lifetime } from '../solana/types.js';
 import type { Transport } from '../transport.js';
+import { createHistories, type Histories } from './account-history.js';
 import { guardCoordination, guardJournal } from './guard-journal.js';
 import { guardTransport, patientLocks } from './guard-peers.js';
 
@@ -25,6 +26,8 @@ export interface Core extends Coordination {
   readonly prices: Pick<Transport, 'quote'>;
   readonly wallet: Wallet;
   readonly journal: Journal;
+  /** What the chain shows of the accounts that payments leave from. */
+  readonly histories: Histories;
   readonly blockhashes: { fresh(options?: { signal?: AbortSignal | undefined }): Promise<Lifetime & { slot: number }>; drop(): void };
   /** Resolves once the node has shown that it serves our network; asked once. */
   ready(): Promise<void>;
@@ -75,6 +78,7 @@ export function coreOver(
     prices,
     wallet,
     journal: journal === undefined ? wallet.journal : guardJournal(journal, timeouts.journal),
+    histories: createHistories(rpc, runtime),
     blockhashes: createBlockhashSource(rpc, runtime, BLOCKHASH_MAX_AGE_MS),
     ready: askOnce(() => checkNetwork(rpc, network)),
     closing: new AbortController(),

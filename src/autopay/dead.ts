@@ -3,6 +3,7 @@ import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../network.js';
 import { associatedTokenAddress } from '../solana/accounts.js';
 import type { Core } from './core.js';
 import { ownerOf } from './owner.js';
+import { swapValuer, withoutBound, withSwapCost } from './swap-cost.js';
 
 /** Attempts in a state that no call is at, in this process or another. */
 export async function deadOnes(core: Core, state: 'signed' | 'reserved' | 'abandoned'): Promise<Attempt[]> {
@@ -28,14 +29,14 @@ export interface Freed {
   readonly abandoned: readonly Attempt[];
 }
 
-/** Gives back what dead calls reserved and held. Those that signed a swap stay on record until that can land no more. */
+/** Gives back what dead calls reserved and held. A swap that they signed stays on record until it can land no more, and what swaps cost stays. */
 export async function freeDead(core: Core): Promise<Freed> {
   const dead = await deadOnes(core, 'reserved');
   const abandoned: Attempt[] = [];
   for (const attempt of dead) {
     await releaseHolds(core, attempt);
-    if (attempt.swap === undefined) await core.journal.release(attempt.id);
-    // Where it goes on after all, it is left alone.
+    if (attempt.swap === undefined || attempt.swap.outcome !== undefined) await endUnpaid(core, withoutBound(attempt));
+    // If it goes on after all, it is left alone.
     else
       await toAbandoned(core, attempt).then(
         (one) => abandoned.push(one),
@@ -45,24 +46,42 @@ export async function freeDead(core: Core): Promise<Freed> {
   return { freed: dead.length, abandoned };
 }
 
-/** Frees the budget and the key of an attempt that signed no payment, and keeps its swap on record. */
+/** Frees the price and the key of an attempt that signed no payment, and keeps its swap on record. */
 export async function toAbandoned(core: Core, attempt: Attempt): Promise<Attempt> {
-  const { idempotencyKey: _key, ...rest } = attempt;
-  const abandoned: Attempt = { ...rest, state: 'abandoned' };
+  const abandoned: Attempt = { ...withoutKey(attempt), state: 'abandoned' };
   await core.journal.put(abandoned);
   return abandoned;
 }
 
-/** Puts on record what became of an attempt's swap, and only then forgets the attempt, which signed no payment. Somebody else may have done so. */
-export async function forgetDecided(core: Core, attempt: Attempt, outcome: SwapOutcome | undefined): Promise<void> {
-  const { swap, state } = attempt;
-  const isOnRecord = state === 'abandoned' && swap?.outcome !== undefined;
-  if (swap !== undefined && outcome !== undefined && !isOnRecord) {
-    await toAbandoned(core, { ...attempt, swap: { ...swap, outcome } }).catch(async (error: unknown) => {
-      if (await isThere(core, attempt.id)) throw error;
+/** Puts on record what became of the swap of an attempt that signed no payment, and ends the attempt. */
+export async function endDecided(core: Core, attempt: Attempt, outcome: SwapOutcome): Promise<void> {
+  if (attempt.swap === undefined || attempt.swap.outcome !== undefined) return endUnpaid(core, withoutBound(attempt));
+  const { inputMint, outputMint } = attempt.swap;
+  // Without prices its bound counts on: no swap may look cheaper than it was because Jupiter is away.
+  const value = await swapValuer(core, { inputMint, outputMint }, attempt, core.closing.signal).catch(() => undefined);
+  await endUnpaid(core, withSwapCost(attempt, outcome, value));
+}
+
+/** Ends an attempt that signed no payment and whose swap is decided. What its swaps cost stays on record; if that is nothing, it is forgotten. */
+export async function endUnpaid(core: Core, attempt: Attempt): Promise<void> {
+  const { id, swap, swapped } = attempt;
+  // Another process may have ended it already, and forgotten it.
+  const put = (one: Attempt) =>
+    core.journal.put(one).catch(async (error: unknown) => {
+      if (await isThere(core, id)) throw error;
+      return undefined;
     });
+  if (swapped !== undefined) {
+    await put({ ...withoutKey(attempt), state: 'unpaid', leftAt: core.config.runtime.now() });
+    return;
   }
-  await core.journal.release(attempt.id);
+  // What became of its swap is told first.
+  if (swap?.outcome !== undefined) await put({ ...withoutKey(attempt), state: 'abandoned' });
+  await core.journal.release(id);
+}
+
+function withoutKey({ idempotencyKey: _key, ...attempt }: Attempt): Attempt {
+  return attempt;
 }
 
 async function isThere(core: Core, id: string): Promise<boolean> {

@@ -4,16 +4,15 @@ import type { Wallet } from '../journal/registry.js';
 import type { Attempt } from '../journal/types.js';
 import type { Receipt } from '../receipt.js';
 import type { Core } from './core.js';
-import { claimOf, findPayment, type Verdict } from './find-payment.js';
+import { fateOf, sentPayment, type Fate } from './fate.js';
 import { listenTo } from './listen.js';
 import { ownerOf } from './owner.js';
+import { costFor } from './receipt-cost.js';
 import { save } from './save.js';
 
 /** An attempt that is signed, and its receipt as it stands. */
 export interface Open {
   attempt: Attempt & { readonly payment: NonNullable<Attempt['payment']>; readonly receipt: Receipt };
-  /** Transactions that were looked at and are not this payment. */
-  readonly seen: Set<string>;
   /** Taken from the journal, so others may know more of it by now. */
   readonly isForeign?: boolean;
 }
@@ -27,7 +26,7 @@ const followed = new WeakMap<Wallet, Map<string, Followed>>();
 
 /** The record of an attempt as somebody in this process follows it already, or a new one: two records of one attempt would undo each other. */
 export function openOf({ wallet }: Core, attempt: Open['attempt']): Open {
-  return followed.get(wallet)?.get(attempt.id)?.open ?? { attempt, seen: new Set(), isForeign: true };
+  return followed.get(wallet)?.get(attempt.id)?.open ?? { attempt, isForeign: true };
 }
 
 /** Follows a signed payment in the background until the chain decides or the client closes. Never rejects. */
@@ -76,20 +75,31 @@ export async function decide(core: Core, open: Open, emit: Emit, signal: AbortSi
   if (isDecided(open)) return true;
   // Each call of a node has a deadline, but there may be many of them.
   const deadline = startDeadline(core.config.timeouts.payment, signal);
-  const search = findPayment(core.rpc, open.attempt.payment, claimOf(open.attempt), open.seen, deadline.signal);
-  const verdict = await search.finally(() => deadline.end());
-  if (verdict.state === 'open') return false;
+  const { attempt } = open;
+  const asked = fateOf(core.histories, sentPayment(attempt, attempt.payment), deadline.signal);
+  const verdict = verdictOf(await asked.finally(() => deadline.end()));
+  if (verdict === undefined) return false;
   // Somebody else may have been told meanwhile.
   if (isDecided(open)) return true;
   await closeAttempt(core, open, verdict, emit);
   return true;
 }
 
+/** What the chain made of a payment. */
+type Verdict = { readonly state: 'settled'; readonly signature: string; readonly slot: number } | { readonly state: 'unsettled' };
+
+/** A payment that landed and failed is as good as one that never can. */
+function verdictOf(fate: Fate): Verdict | undefined {
+  if (fate.state === 'open') return undefined;
+  if (fate.state === 'never' || fate.error !== null) return { state: 'unsettled' };
+  return { state: 'settled', signature: fate.signature, slot: fate.slot };
+}
+
 function isDecided({ attempt }: Open): boolean {
   return attempt.state !== 'signed';
 }
 
-async function closeAttempt(core: Core, open: Open, verdict: Exclude<Verdict, { state: 'open' }>, emit: Emit): Promise<void> {
+async function closeAttempt(core: Core, open: Open, verdict: Verdict, emit: Emit): Promise<void> {
   const { id, payment } = open.attempt;
   // First, and again where the write fails: ended twice is ended, and a hold that nobody ends would keep its tokens for ever.
   await endHold(core, id, payment.source, verdict);
@@ -98,7 +108,7 @@ async function closeAttempt(core: Core, open: Open, verdict: Exclude<Verdict, { 
   const change = (attempt: Open['attempt']) => {
     if (attempt.state !== 'signed') return attempt;
     told.first = true;
-    return closed(attempt, verdict);
+    return closed(attempt, verdict, core.config.runtime.now());
   };
   // What is not written down is not decided: it is asked again. What another process has decided meanwhile is written already.
   if (stands) await save(core, open, change);
@@ -120,13 +130,16 @@ async function isUpToDate(core: Core, open: Open): Promise<boolean> {
   return false;
 }
 
-function closed(attempt: Open['attempt'], verdict: Exclude<Verdict, { state: 'open' }>): Open['attempt'] {
+/** @param now - Caps over time count what was paid from then. Milliseconds since the epoch. */
+function closed(attempt: Open['attempt'], verdict: Verdict, now: number): Open['attempt'] {
   const { receipt } = attempt;
-  const payment = verdict.state === 'settled' ? { ...receipt.payment, signature: verdict.signature } : receipt.payment;
-  return { ...attempt, state: verdict.state, receipt: { ...receipt, state: verdict.state, payment } };
+  const { state } = verdict;
+  const payment = state === 'settled' ? { ...receipt.payment, signature: verdict.signature } : receipt.payment;
+  const cost = costFor(attempt, BigInt(receipt.cost.networkFeeLamports), state === 'settled');
+  return { ...attempt, state, leftAt: now, receipt: { ...receipt, state, payment, cost } };
 }
 
-async function endHold({ ledger }: Core, id: string, source: string, verdict: Exclude<Verdict, { state: 'open' }>): Promise<void> {
+async function endHold({ ledger }: Core, id: string, source: string, verdict: Verdict): Promise<void> {
   if (verdict.state === 'settled') return ledger.spend(source, id, verdict.slot);
   await ledger.release(source, id);
   // It may have been taken off the known balance already, when its client closed.

@@ -218,8 +218,14 @@ async function quoteFrom(
   return quote;
 }
 
-/** `policy.minSwap` in base units of a mint; 0 where the mint has no price, or no account could hold so much of it. */
+/** Whether a mint is one of those whose worth no seller can make up. */
+export function isPinned({ config }: Core, mint: Address): boolean {
+  return pinnedMint(config.network, mint) !== undefined;
+}
+
+/** `policy.minSwap` in base units of a mint; 0 if the mint is not pinned or has no price, or no account could hold so much of it. */
 async function floatOf(core: Core, mint: Address, decimals: number, signal: AbortSignal | undefined): Promise<bigint> {
+  if (!isPinned(core, mint)) return 0n;
   const float = (await worthOf(core, mint, signal, decimals))?.amountOf(core.config.policy.minSwap) ?? 0n;
   return float > U64_MAX ? 0n : float;
 }

@@ -3,13 +3,14 @@ import { throwIfAborted, untilAborted } from '../deadline.js';
 import { TransactionError, type Moved } from '../errors.js';
 import type { Emit } from '../events.js';
 import type { Attempt, SignedSwap, SwapOutcome } from '../journal/types.js';
-import { landTransaction } from '../solana/confirm.js';
+import { landTransaction, type Landing } from '../solana/confirm.js';
 import type { Address } from '../solana/types.js';
 import type { Core } from './core.js';
-import { forgetDecided, freeDead } from './dead.js';
+import { endDecided, endUnpaid, freeDead } from './dead.js';
 import { ownerOf } from './owner.js';
-import { LAMPORTS_LOCK, mintLock, RESEND_MS, type Swapped } from './run-swap.js';
-import { outcomeOf, readLanded } from './swap-outcome.js';
+import { fateOf, landingOf, sentSwap } from './fate.js';
+import { confirmedAs, LAMPORTS_LOCK, lookBackFor, mintLock, RESEND_MS, type Swapped } from './run-swap.js';
+import { outcomeOf, readLanded, rentIn } from './swap-outcome.js';
 
 interface Task {
   readonly emit: Emit;
@@ -38,44 +39,37 @@ export async function finishOpenSwaps(core: Core, mint: Address, task: Task): Pr
   for await (const attempt of core.journal.attempts(ownerOf(core), { state: 'abandoned' })) if (attempt.mint === mint) open.push(attempt);
   let last: Swapped | undefined;
   for (const attempt of open) {
-    const end = attempt.swap === undefined ? undefined : await finish(core, mint, attempt.swap, task);
-    last = end?.swapped ?? last;
-    await forgetDecided(core, attempt, end?.outcome);
+    if (attempt.swap === undefined) await endUnpaid(core, attempt);
+    else {
+      const end = await finish(core, mint, attempt.swap, task);
+      last = end.swapped ?? last;
+      await endDecided(core, attempt, end.outcome);
+    }
   }
   return { any: open.length > 0, swap: last };
 }
 
 /** What became of a swap, as the chain has it now; undefined where it may still land. */
 export async function decidedOutcome(core: Core, signed: SignedSwap, signal: AbortSignal | undefined): Promise<SwapOutcome | undefined> {
-  const verdict = await verdictOn(core, signed, signal);
-  if (verdict !== 'confirmed') return verdict === undefined ? undefined : failure[verdict];
-  return confirmed(signed, await readSwapped(core, signed));
+  const { outcome } = await landingNow(core, signed, signal);
+  if (outcome === 'unknown') return undefined;
+  return outcome === 'confirmed' ? confirmed(signed, await readSwapped(core, signed)) : failedAs(core, signed, outcome);
 }
 
-const failure = {
-  failed: { state: 'failed', code: 'swap_failed' },
-  expired: { state: 'failed', code: 'swap_expired' },
-} as const;
+/** What is put on record of a swap that came to nothing; one that landed has cost its fee. */
+async function failedAs(core: Core, { signature }: SignedSwap, outcome: 'failed' | 'expired'): Promise<SwapOutcome> {
+  if (outcome === 'expired') return { state: 'failed', code: 'swap_expired' };
+  const landed = await readLanded(core, signature);
+  return { state: 'failed', code: 'swap_failed', ...(landed === undefined ? {} : { feeLamports: landed.feeLamports.toString() }) };
+}
 
 function confirmed({ quoted }: SignedSwap, swapped: Swapped | undefined): SwapOutcome {
-  if (swapped === undefined) return { state: 'confirmed', ...quoted };
-  const { inAmount, outAmount } = swapped.record;
-  return { state: 'confirmed', inAmount, outAmount, feeLamports: swapped.feeLamports.toString() };
+  return swapped === undefined ? { state: 'confirmed', ...quoted } : confirmedAs(swapped);
 }
 
-/** Landed, or past its last height and not there: nothing of it is still to come. Undefined where something may. */
-async function verdictOn(
-  { rpc }: Core,
-  { signature, lastValidBlockHeight }: SignedSwap,
-  signal: AbortSignal | undefined,
-): Promise<'confirmed' | 'failed' | 'expired' | undefined> {
-  const { height, slot } = await rpc.tip('finalized', { signal });
-  const isPast = height > BigInt(lastValidBlockHeight);
-  // Of a node that has seen as much: another may answer than the one that gave the height.
-  const [status = null] = await rpc.statuses([signature], { history: true, signal, ...(isPast && { minContextSlot: slot }) });
-  if (status === null) return isPast ? 'expired' : undefined;
-  if (status.commitment === 'processed') return undefined;
-  return status.error === null ? 'confirmed' : 'failed';
+/** What became of a swap, as the chain has it now. */
+async function landingNow(core: Core, signed: SignedSwap, signal: AbortSignal | undefined): Promise<Landing> {
+  return landingOf(await fateOf(core.histories, sentSwap(signed, core.config.signer.address), signal ?? core.closing.signal));
 }
 
 /** What became of a swap that was brought to its end. */
@@ -88,7 +82,7 @@ interface End {
 async function finish(core: Core, mint: Address, signed: SignedSwap, { emit, signal, moved }: Task): Promise<End> {
   const { rpc, config, closing, locks } = core;
   const { signature, transaction, lastValidBlockHeight } = signed;
-  if (config.policy.approve !== undefined && (await verdictOn(core, signed, signal)) === undefined) throw undecided(signed);
+  if (config.policy.approve !== undefined && (await landingNow(core, signed, signal)).outcome === 'unknown') throw undecided(signed);
   const land = async () => {
     throwIfAborted(signal);
     return landTransaction({
@@ -97,6 +91,7 @@ async function finish(core: Core, mint: Address, signed: SignedSwap, { emit, sig
       bytes: base64.decode(transaction),
       lastValidBlockHeight: BigInt(lastValidBlockHeight),
       resendMs: RESEND_MS,
+      lookBack: lookBackFor(core, signed),
       signal: closing.signal,
     });
   };
@@ -105,7 +100,7 @@ async function finish(core: Core, mint: Address, signed: SignedSwap, { emit, sig
   if (outcome === 'unknown') throw undecided(signed);
   await forgetAccounts(core, signed);
   if (outcome === 'failed') emit('swap.failed', { signature, code: 'swap_failed' });
-  if (outcome !== 'confirmed') return { outcome: failure[outcome] };
+  if (outcome !== 'confirmed') return { outcome: await failedAs(core, signed, outcome) };
   const swapped = await readSwapped(core, signed);
   if (swapped === undefined) {
     moved.push({ kind: 'swap', signature, inputMint: signed.inputMint, outputMint: signed.outputMint });
@@ -131,10 +126,13 @@ async function readSwapped(
   const landed = await readLanded(core, signature);
   if (landed === undefined) return undefined;
   // What is wrapped stays on own accounts: the sum of their changes says nothing of it.
-  const seen = inputMint === outputMint ? quoted : outcomeOf(landed, core.config.signer.address, { inputMint, outputMint, source, output });
+  const wallet = core.config.signer.address;
+  const about = { inputMint, outputMint, source, output };
+  const seen = inputMint === outputMint ? quoted : outcomeOf(landed, wallet, about);
   return {
     record: { signature, inputMint, inAmount: `${seen.inAmount}`, outputMint, outAmount: `${seen.outAmount}`, provider },
     feeLamports: landed.feeLamports,
+    rentLamports: rentIn(landed, wallet, about),
   };
 }
 

@@ -1,6 +1,6 @@
 import { formatUiAmount } from '../amount.js';
 import { untilAborted } from '../deadline.js';
-import { capUse, capsFor, capsSeen, takenOf, type Cap, type CapUse, type Spend } from '../policy/caps.js';
+import { capUse, capsFor, capsSeen, partsOf, takenOf, type Cap, type CapUse, type Spend } from '../policy/caps.js';
 import type { Plan } from '../policy/plan.js';
 import { formatUsd } from '../policy/dollars.js';
 import type { Call } from '../request.js';
@@ -56,11 +56,15 @@ export async function planOf(core: Core, place: PlanPlace, choice: Choice, fundi
 
 /** How much of each cap is used now, a spend left out that is among it. */
 export async function usesOf(core: Core, caps: readonly Cap[], except?: Spend): Promise<CapUse[]> {
-  const used = await core.journal.used(ownerOf(core), caps, core.config.runtime.now());
-  return caps.map((cap, index) => {
-    const [all = 0n, own] = [used[index], except === undefined ? 0n : takenOf(cap, except)];
-    return capUse(cap, all > own ? all - own : 0n);
-  });
+  const rows = caps.map((cap) => ({ cap, parts: partsOf(cap) }));
+  const asked = rows.flatMap(({ cap, parts }) => [cap, ...parts]);
+  const used = await core.journal.used(ownerOf(core), asked, core.config.runtime.now());
+  const spent = new Map(asked.map((cap, index) => [cap, used[index] ?? 0n]));
+  const usedOf = (cap: Cap): bigint => {
+    const rest = (spent.get(cap) ?? 0n) - (except === undefined ? 0n : takenOf(cap, except));
+    return rest > 0n ? rest : 0n;
+  };
+  return rows.map(({ cap, parts }) => capUse(cap, usedOf(cap), parts.map(usedOf)));
 }
 
 /** What the caps look at. */

@@ -5,11 +5,11 @@ import type { Emit } from '../events.js';
 import type { Attempt, SignedSwap, SwapOutcome } from '../journal/types.js';
 import { announce } from '../journal/registry.js';
 import { isLoopback } from '../loopback.js';
-import { capsFor, overBudget, takenOf } from '../policy/caps.js';
-import { formatUsd } from '../policy/dollars.js';
+import { capsFor, checkPayment, overBudget, takenOf } from '../policy/caps.js';
 import { checkPlace } from '../policy/lists.js';
 import type { Receipt } from '../receipt.js';
 import type { Call } from '../request.js';
+import type { SwapOutlook } from '../swap/prepare.js';
 import { readPaymentRequired } from '../x402/read.js';
 import type { PaymentRequired } from '../x402/types.js';
 import { adopt, inProgress, underKey } from './adopt.js';
@@ -22,11 +22,13 @@ import { leave } from './leave.js';
 import { outcomes } from './outcomes.js';
 import { spendOf } from './plan.js';
 import { present, type Rejected } from './present.js';
-import { forgetDecided } from './dead.js';
+import { endUnpaid } from './dead.js';
 import { abandon, freeDeadOnes, takeUp, takeUpAgain } from './resume.js';
 import { secure } from './secure.js';
 import { checkHeader, signPayment } from './sign-payment.js';
+import { costFor } from './receipt-cost.js';
 import type { Swapped } from './run-swap.js';
+import { swapValuer, withoutBound, withSwapCost, type SwapTaking, type SwapValuer } from './swap-cost.js';
 
 const ID_BYTES = 12;
 const noop = (): void => undefined;
@@ -206,10 +208,14 @@ export async function prepare(
   try {
     await reserve(core, reserved);
     reservation = true;
+    let valuer: SwapValuer | undefined;
+    const onSwapPlanned = async (expected: SwapOutlook) => {
+      valuer = await swapValuer(core, expected, reserved, signal);
+      // What became of the one before goes on record with it, before another takes its place.
+      attempt = await reserveSwap(core, { ...withoutBound(attempt), swapping: valuer(mostOf(expected)) });
+    };
     const onSwapSigned = async (swap: SignedSwap) => {
       const before = attempt;
-      // What became of the one before is on record before another takes its place.
-      if (before.swap?.outcome !== undefined) await core.journal.put(before);
       // Before it is written: who gives up meanwhile must know of it.
       attempt = { ...attempt, swap };
       await core.journal.put(attempt).catch((error: unknown) => {
@@ -220,23 +226,33 @@ export async function prepare(
     };
     // Goes on record with the next write: the signed payment's, if all goes well.
     const onSwapDecided = (outcome: SwapOutcome) => {
-      if (attempt.swap !== undefined) attempt = { ...attempt, swap: { ...attempt.swap, outcome } };
+      attempt = withSwapCost(attempt, outcome, valuer);
     };
     const approve = approvalFor(core, { url: place.url, method: place.method, status: 402 }, choice, signal);
-    const swap = await secure(core, choice, { id, emit, signal, moved, onSwapSigned, onSwapDecided, approve, onCounted });
+    const { swap, before } = await secure(core, choice, {
+      id,
+      emit,
+      signal,
+      moved,
+      onSwapPlanned,
+      onSwapSigned,
+      onSwapDecided,
+      approve,
+      onCounted,
+    });
     const funded = runtime.now();
     throwIfAborted(signal);
     await approve(undefined);
-    const payment = await signPayment(core, choice, place.url, signal);
+    const payment = await signPayment(core, choice, place.url, before, signal);
     throwIfAborted(signal);
     const timings = { funded: funded - startedAt, signed: runtime.now() - startedAt };
-    const receipt = firstReceipt(core, reserved, choice, payment.payerSignature, swap, timings);
+    const receipt = firstReceipt(core, attempt, choice, payment.payerSignature, swap, timings);
     // It is spent from now on, however long it waited for a swap or an approval.
-    const open = { ...attempt, state: 'signed' as const, at: runtime.now(), payment, receipt };
+    const open = { ...withoutBound(attempt), state: 'signed' as const, at: runtime.now(), payment, receipt };
     // Rejects where another process took this one for dead and freed its budget.
     await core.journal.put(open);
     emit('payment.signed', { payerSignature: payment.payerSignature, lastValidBlockHeight: payment.lastValidBlockHeight });
-    return { attempt: open, seen: new Set() };
+    return { attempt: open };
   } catch (error) {
     const undo = async () => {
       await core.ledger.release(facts.source, id);
@@ -251,9 +267,9 @@ export async function prepare(
   }
 }
 
-/** Frees the budget and the key: no payment was signed. A swap that may still land stays on record. */
+/** Frees the price and the key: no payment was signed. A swap that may still land stays on record, and so does what swaps have cost. */
 async function giveUp(core: Core, attempt: Attempt): Promise<void> {
-  if (attempt.swap === undefined || attempt.swap.outcome !== undefined) await forgetDecided(core, attempt, attempt.swap?.outcome);
+  if (attempt.swap === undefined || attempt.swap.outcome !== undefined) await endUnpaid(core, withoutBound(attempt));
   else await abandon(core, attempt);
 }
 
@@ -291,10 +307,28 @@ async function reserve(core: Core, attempt: Attempt): Promise<void> {
   throw overBudget(refused.cap, refused.used, takenOf(refused.cap, attempt));
 }
 
+/** Reserves what a swap takes at most, before it is signed. Returns the attempt as it is on record. */
+async function reserveSwap(core: Core, attempt: Attempt): Promise<Attempt> {
+  const { policy, runtime } = core.config;
+  const refusal = checkPayment(policy, attempt);
+  if (refusal !== undefined) throw refusal;
+  const next = { ...attempt, at: runtime.now() };
+  const caps = capsFor(policy, next);
+  let refused = await core.journal.put(next, caps);
+  if (refused !== undefined && (await freeDeadOnes(core))) refused = await core.journal.put(next, caps);
+  if (refused === undefined) return next;
+  throw overBudget(refused.cap, refused.used, takenOf(refused.cap, next));
+}
+
+/** What a swap takes at most, and brings at least. */
+function mostOf({ maxIn, minOut, networkFeeLamports, priorityFeeLamports, rentLamports }: SwapOutlook): SwapTaking {
+  return { inAmount: maxIn, outAmount: minOut, lamports: networkFeeLamports + priorityFeeLamports + rentLamports };
+}
+
 function firstReceipt(
   core: Core,
   attempt: Attempt,
-  { offer, facts, microUsd }: Choice,
+  { offer, facts }: Choice,
   payerSignature: string,
   swap: Swapped | undefined,
   timings: Readonly<Record<string, number>>,
@@ -308,7 +342,7 @@ function firstReceipt(
     state: 'uncertain',
     payment: { network, mint, amount, decimals: facts.decimals, payTo: offer.payTo, payer: core.config.signer.address, payerSignature },
     ...(swap === undefined ? {} : { swap: swap.record }),
-    cost: { ...(microUsd === undefined ? {} : { usd: formatUsd(microUsd) }), networkFeeLamports: (swap?.feeLamports ?? 0n).toString() },
+    cost: costFor(attempt, swap?.feeLamports ?? 0n),
     timings,
   };
 }

@@ -2,7 +2,7 @@ import type { Attempt } from '../journal/types.js';
 import type { Receipt } from '../receipt.js';
 import type { Core } from './core.js';
 import { decide, follow, openOf, type Open } from './follow.js';
-import { deadOnes, forgetDecided, freeDead, toAbandoned } from './dead.js';
+import { deadOnes, endDecided, endUnpaid, freeDead, toAbandoned } from './dead.js';
 import { decidedOutcome, forgetAccounts } from './open-swaps.js';
 
 const FIRST_WAIT_MS = 1_000;
@@ -114,11 +114,13 @@ async function waitForSwap(core: Core, attempt: Attempt): Promise<void> {
 
 async function forgetIfOver(core: Core, attempt: Attempt): Promise<boolean> {
   const { swap } = attempt;
-  const outcome = swap === undefined ? undefined : (swap.outcome ?? (await decidedOutcome(core, swap, core.closing.signal)));
-  if (swap !== undefined) {
-    if (outcome === undefined) return false;
-    await forgetAccounts(core, swap);
+  if (swap === undefined) {
+    await endUnpaid(core, attempt);
+    return true;
   }
-  await forgetDecided(core, attempt, outcome);
+  const outcome = swap.outcome ?? (await decidedOutcome(core, swap, core.closing.signal));
+  if (outcome === undefined) return false;
+  await forgetAccounts(core, swap);
+  await endDecided(core, attempt, outcome);
   return true;
 }

@@ -7,25 +7,28 @@ import type { SignedSwap as SwapRecord, SwapOutcome } from '../journal/types.js'
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../network.js';
 import type { Receipt } from '../receipt.js';
 import { associatedTokenAddress } from '../solana/accounts.js';
-import { landTransaction } from '../solana/confirm.js';
+import { landTransaction, type LandInput } from '../solana/confirm.js';
 import type { Address } from '../solana/types.js';
 import { maxAccountsLadder } from '../swap/compose.js';
 import { swapLimits } from '../swap/finish.js';
 import { extractSwap } from '../swap/firewall/extract.js';
 import { isJson } from '../swap/jupiter-answer.js';
-import { boundsOf, signSwap, type SignedSwap, type SwapDeps } from '../swap/prepare.js';
+import { boundsOf, signSwap, type SignedSwap, type SwapDeps, type SwapOutlook } from '../swap/prepare.js';
 import { copyBuild } from '../swap/read-build.js';
 import { signWrap } from '../swap/sign-wrap.js';
 import type { SwapBuild, SwapQuote } from '../swap/types.js';
 import { askByName, askForPayment, checkAvailable } from './ask-quote.js';
 import type { Core } from './core.js';
+import { fateOf, landingOf, sentSwap } from './fate.js';
 import { patientSigner } from './patient-signer.js';
-import { outcomeOf, readLanded, rememberAfter, swapFailed } from './swap-outcome.js';
+import { outcomeOf, readLanded, rememberAfter, rentIn, swapFailed } from './swap-outcome.js';
 
 /** A swap that is confirmed. */
 export interface Swapped {
   readonly record: NonNullable<Receipt['swap']>;
   readonly feeLamports: bigint;
+  /** Undefined if no node gives what it did. */
+  readonly rentLamports: bigint | undefined;
 }
 
 export interface SwapTask {
@@ -42,6 +45,8 @@ export interface SwapTask {
   readonly keepWrapped?: boolean | undefined;
   readonly emit: Emit;
   readonly signal: AbortSignal | undefined;
+  /** Called with what a swap takes at most before it is signed; a rejection keeps it from being signed. */
+  readonly onPlanned?: ((expected: SwapOutlook) => Promise<void>) | undefined;
   /** Writes the signed swap down before it leaves. */
   readonly onSigned?: ((signed: SwapRecord) => Promise<void>) | undefined;
   /** Called with what became of each swap that was signed, once the chain has decided. */
@@ -50,7 +55,7 @@ export interface SwapTask {
   readonly onConfirmed?: (() => Promise<void>) | undefined;
 }
 
-type Watched = Pick<SwapTask, 'emit' | 'signal' | 'onSigned' | 'onDecided' | 'onConfirmed'>;
+type Watched = Pick<SwapTask, 'emit' | 'signal' | 'onPlanned' | 'onSigned' | 'onDecided' | 'onConfirmed'>;
 
 /** How often a transaction of ours that has not landed is sent again. */
 export const RESEND_MS = 2_000;
@@ -113,7 +118,11 @@ export async function runWrap(core: Core, amount: bigint, task: Watched): Promis
     core,
     [WSOL_MINT],
     task,
-    () => signWrap(depsOf(core, task.signal), { amount, reserved: () => reservedFor(core, WSOL_MINT, WSOL_MINT), signal: task.signal }),
+    () =>
+      signWrap(depsOf(core, task.signal), {
+        ...{ amount, reserved: () => reservedFor(core, WSOL_MINT, WSOL_MINT) },
+        ...{ onPlanned: task.onPlanned, signal: task.signal },
+      }),
     record,
   );
 }
@@ -124,6 +133,7 @@ function swapOnce(core: Core, task: SwapTask, quote: SwapQuote, built: unknown):
     bounds,
     build: (signal?: AbortSignal) => buildOf(core, quote, built, signal),
     keepWrapped: task.keepWrapped,
+    onPlanned: task.onPlanned,
     reserved: () => reservedFor(core, quote.inputMint, quote.outputMint),
     signal: task.signal,
   };
@@ -144,7 +154,7 @@ function swapOnce(core: Core, task: SwapTask, quote: SwapQuote, built: unknown):
 function exclusively(
   core: Core,
   mints: readonly Address[],
-  { emit, signal, onSigned, onDecided, onConfirmed }: Watched,
+  { emit, signal, onSigned, onDecided, onConfirmed }: Omit<Watched, 'onPlanned'>,
   sign: () => Promise<SignedSwap>,
   quoted: {
     readonly inputMint: Address;
@@ -160,12 +170,11 @@ function exclusively(
     const signed = await sign();
     // Before it is written: whoever gave up has undone already what there was.
     throwIfAborted(signal);
-    const lastValidBlockHeight = signed.lastValidBlockHeight.toString();
-    const { source, output } = signed.expected;
-    const { inputMint, outputMint, provider } = quoted;
+    const record = recordOf(signed, quoted);
+    const { lastValidBlockHeight } = record;
     await onSigned?.({
-      ...{ signature: signed.signature, transaction: base64.encode(signed.bytes), lastValidBlockHeight },
-      ...{ inputMint, outputMint, provider, source, output },
+      ...record,
+      transaction: base64.encode(signed.bytes),
       quoted: {
         inAmount: quoted.inAmount.toString(),
         outAmount: quoted.outAmount.toString(),
@@ -174,18 +183,18 @@ function exclusively(
     });
     emit('swap.signed', { signature: signed.signature, lastValidBlockHeight });
     try {
-      await land(core, signed);
+      await land(core, signed, record);
     } catch (error) {
       await forgetBoth(core, signed);
       // One that is uncertain may still land.
-      if (isExactChangeError(error, 'swap_failed') || isExactChangeError(error, 'swap_expired'))
-        onDecided?.({ state: 'failed', code: error.code });
+      if (isExactChangeError(error, 'swap_failed'))
+        onDecided?.({ state: 'failed', code: error.code, feeLamports: error.details.feeLamports });
+      if (isExactChangeError(error, 'swap_expired')) onDecided?.({ state: 'failed', code: error.code });
       if (isExactChangeError(error)) emit('swap.failed', { signature: signed.signature, code: error.code });
       throw error;
     }
     const swapped = await finished(core, signed, quoted, emit, onConfirmed !== undefined);
-    const { inAmount, outAmount } = swapped.record;
-    onDecided?.({ state: 'confirmed', inAmount, outAmount, feeLamports: swapped.feeLamports.toString() });
+    onDecided?.(confirmedAs(swapped));
     await onConfirmed?.();
     return swapped;
   };
@@ -200,14 +209,38 @@ export function mintLock(mint: Address): string {
 /** The lock of whoever counts on the wallet's lamports. */
 export const LAMPORTS_LOCK = 'lamports';
 
-async function land(core: Core, { bytes, signature, lastValidBlockHeight, expected }: SignedSwap): Promise<void> {
+/** Asks what became of a swap whose last valid height is final. */
+export function lookBackFor({ histories, config }: Core, swap: Omit<SwapRecord, 'transaction' | 'quoted'>): LandInput['lookBack'] {
+  const sent = sentSwap(swap, config.signer.address);
+  return async (signal) => landingOf(await fateOf(histories, sent, signal));
+}
+
+/** What is put on record of a swap, besides its bytes and amounts. */
+function recordOf(
+  { signature, lifetime: { blockhash, slot, lastValidBlockHeight }, expected: { source, output, before } }: SignedSwap,
+  { inputMint, outputMint, provider }: { readonly inputMint: Address; readonly outputMint: Address; readonly provider: string },
+): Omit<SwapRecord, 'transaction' | 'quoted'> {
+  return {
+    ...{ signature, inputMint, outputMint, provider, source, output, blockhash, blockhashSlot: slot },
+    before: { amount: before.amount.toString(), slot: before.slot },
+    lastValidBlockHeight: lastValidBlockHeight.toString(),
+  };
+}
+
+async function land(
+  core: Core,
+  { bytes, signature, expected }: SignedSwap,
+  record: Omit<SwapRecord, 'transaction' | 'quoted'>,
+): Promise<void> {
   const { rpc, config, closing } = core;
+  const { lastValidBlockHeight } = record;
   const landing = await landTransaction({
     rpc,
     runtime: config.runtime,
     bytes,
-    lastValidBlockHeight,
+    lastValidBlockHeight: BigInt(lastValidBlockHeight),
     resendMs: RESEND_MS,
+    lookBack: lookBackFor(core, record),
     signal: closing.signal,
   });
   switch (landing.outcome) {
@@ -225,7 +258,7 @@ async function land(core: Core, { bytes, signature, lastValidBlockHeight, expect
       throw new TransactionError(
         'swap_uncertain',
         `The swap was sent, and no node says what became of it. Look up its signature, or wait until block height ${lastValidBlockHeight} is final, before trying again.`,
-        { details: { signature, lastValidBlockHeight: lastValidBlockHeight.toString() }, funds: 'uncertain' },
+        { details: { signature, lastValidBlockHeight }, funds: 'uncertain' },
       );
   }
 }
@@ -261,7 +294,13 @@ async function finished(
   };
   const feeLamports = landed?.feeLamports ?? feeOf({ expected });
   emit('swap.confirmed', { ...record, feeLamports: feeLamports.toString() });
-  return { record, feeLamports };
+  return { record, feeLamports, rentLamports: landed === undefined ? undefined : rentIn(landed, core.config.signer.address, expected) };
+}
+
+/** What is put on record of a confirmed swap. */
+export function confirmedAs({ record: { inAmount, outAmount }, feeLamports, rentLamports }: Swapped): SwapOutcome {
+  const rent = rentLamports === undefined ? {} : { rentLamports: rentLamports.toString() };
+  return { state: 'confirmed', inAmount, outAmount, feeLamports: feeLamports.toString(), ...rent };
 }
 
 /** The one swap instruction: out of a transaction that is built already, from the transport as it is, or out of the transaction that it builds. */

@@ -1,13 +1,15 @@
 import { isExactChangeError, type ExactChangeError, type Moved } from '../errors.js';
 import type { Emit } from '../events.js';
+import type { Taken } from '../journal/ledger.js';
 import type { SignedSwap, SwapOutcome } from '../journal/types.js';
 import { throwIfAborted, untilAborted } from '../deadline.js';
 import { WSOL_MINT } from '../network.js';
 import type { Address } from '../solana/types.js';
+import type { SwapOutlook } from '../swap/prepare.js';
 import type { Choice } from './choose.js';
 import type { Core } from './core.js';
 import { noLongerApproved, type Approve } from './approval.js';
-import { broughtBy, concernsCandidate, findFunding, MAX_CANDIDATES, shortOf, type Funding } from './funding.js';
+import { broughtBy, concernsCandidate, findFunding, isPinned, MAX_CANDIDATES, shortOf, type Funding } from './funding.js';
 import { finishOpenSwaps } from './open-swaps.js';
 import { mintLock, runSwap, runWrap, type Swapped } from './run-swap.js';
 import { freshSince, knownAvailable, survey, type Facts } from './survey.js';
@@ -19,6 +21,8 @@ interface Task {
   readonly signal: AbortSignal | undefined;
   /** Grows by what lands, also where this fails. */
   readonly moved: Moved[];
+  /** Called with what a swap takes at most before it is signed; a rejection keeps it from being signed. */
+  readonly onSwapPlanned: (expected: SwapOutlook) => Promise<void>;
   readonly onSwapSigned: (signed: SignedSwap) => Promise<void>;
   /** Called with what became of the swap that was signed last. */
   readonly onSwapDecided: (outcome: SwapOutcome) => void;
@@ -28,11 +32,14 @@ interface Task {
   readonly onCounted: () => void;
 }
 
-/**
- * Holds the tokens for a payment; swaps first where there are too few, and gives back that swap. One swap serves all payments in a mint
- * that wait for it.
- */
-export async function secure(core: Core, choice: Choice, task: Task): Promise<Swapped | undefined> {
+/** Tokens that are held for a payment. */
+export interface Secured extends Taken {
+  /** The swap that brought them, if one had to. */
+  readonly swap?: Swapped | undefined;
+}
+
+/** Holds the tokens for a payment, and swaps first if there are too few. One swap serves all payments in a pinned mint that wait for it. */
+export async function secure(core: Core, choice: Choice, task: Task): Promise<Secured> {
   const { offer, facts } = choice;
   const { id, emit, signal } = task;
   const { waiting } = core.wallet;
@@ -47,7 +54,8 @@ export async function secure(core: Core, choice: Choice, task: Task): Promise<Sw
   waiting.set(offer.mint, (waiting.get(offer.mint) ?? 0n) + offer.amount);
   task.onCounted();
   try {
-    if (await holdNow(core, choice, id, signal)) return undefined;
+    const held = await holdNow(core, choice, id, signal);
+    if (held !== undefined) return held;
     if (!core.config.autoSwap) throw shortOf(offer, facts);
     // Held by whoever swaps into this mint; the others wait and mostly find enough afterwards.
     const work = core.locks.hold([`swap ${offer.mint}`], () => swapAndHold(core, choice, task), [signal, core.closing.signal]);
@@ -66,7 +74,7 @@ export async function secure(core: Core, choice: Choice, task: Task): Promise<Sw
 // One more where others took what was there before the swap had brought the rest.
 const MAX_SWAPS = 2;
 
-async function swapAndHold(core: Core, choice: Choice, task: Task, swaps = 1): Promise<Swapped | undefined> {
+async function swapAndHold(core: Core, choice: Choice, task: Task, swaps = 1): Promise<Secured> {
   const { offer } = choice;
   const { id } = task;
   throwIfAborted(task.signal);
@@ -74,17 +82,19 @@ async function swapAndHold(core: Core, choice: Choice, task: Task, swaps = 1): P
   // What it brought is not in what was read before it.
   if (earlier.any) await core.ledger.forget(choice.facts.source);
   const facts = await freshFacts(core, choice, task.signal);
-  if (await holdNow(core, choice, id, task.signal)) return earlier.swap;
-  const hold = { taken: false };
+  const held = await holdNow(core, choice, id, task.signal);
+  if (held !== undefined) return { ...held, swap: earlier.swap };
+  let taken: Taken | undefined;
   // Before anybody else can: those who wait for the account to be free come first once the swap lets go of it.
   const onConfirmed = async () => {
     // The swap has landed, whatever becomes of the hold: it is tried once more below.
-    if (task.signal?.aborted !== true) hold.taken = await takeKnown(core, choice, id).catch(() => false);
+    if (task.signal?.aborted !== true) taken = await takeKnown(core, choice, id).catch(() => undefined);
   };
   const swap = await swapFromBest(core, choice, facts, task, onConfirmed);
   const { signature, inputMint, inAmount, outputMint, outAmount } = swap.record;
   task.moved.push({ kind: 'swap', signature, inputMint, inAmount, outputMint, outAmount });
-  if (hold.taken || (await holdNow(core, choice, id, task.signal))) return swap;
+  taken ??= await holdNow(core, choice, id, task.signal);
+  if (taken !== undefined) return { ...taken, swap };
   if (swaps < MAX_SWAPS) return swapAndHold(core, choice, task, swaps + 1);
   // Confirmed on our node, so it was there: somebody else spends from this wallet.
   throw shortOf(offer, await freshFacts(core, choice, task.signal));
@@ -127,10 +137,12 @@ async function findForAll(
     const patience = core.config.runtime.idle(ARRIVAL_MS, signal);
     await Promise.race([Promise.all(arriving), patience]);
   }
-  const needed = waiting.get(mint) ?? amount;
+  // What is bought of a token that is not pinned may be worth nothing: each payment buys what it lacks, and no more.
+  const needs = () => (isPinned(core, mint) ? (waiting.get(mint) ?? amount) : amount);
+  const needed = needs();
   const planned = choice.funding !== undefined && !except.has(choice.funding.inputMint) ? choice.funding : undefined;
   const found = reusable(planned, needed - facts.available) ?? (await findEnough(core, choice, facts, needed, signal, except));
-  const neededNow = waiting.get(mint) ?? amount;
+  const neededNow = needs();
   const now = { ...facts, available: (await knownAvailable(core, facts.source)) ?? facts.available };
   if (neededNow <= needed || reusable(found, neededNow - now.available) !== undefined) return found;
   return findEnough(core, choice, now, neededNow, signal, except).catch(() => found);
@@ -158,10 +170,10 @@ async function swapInto(
   core: Core,
   { offer }: Choice,
   funding: Funding,
-  { emit, signal, onSwapSigned, onSwapDecided, approve }: Task,
+  { emit, signal, onSwapPlanned, onSwapSigned, onSwapDecided, approve }: Task,
   onConfirmed: () => Promise<void>,
 ): Promise<Swapped> {
-  const task = { emit, signal, onSigned: onSwapSigned, onDecided: onSwapDecided, onConfirmed };
+  const task = { emit, signal, onPlanned: onSwapPlanned, onSigned: onSwapSigned, onDecided: onSwapDecided, onConfirmed };
   const approved = await approve(funding);
   if ('wrap' in funding) return runWrap(core, funding.wrap, task);
   const { quote, built, available } = funding;
@@ -184,7 +196,7 @@ async function swapInto(
 }
 
 /** Takes the tokens if they are there. No swap runs on the account meanwhile: its guard must find what it counted on. */
-function holdNow(core: Core, { offer, facts }: Choice, id: string, signal: AbortSignal | undefined): Promise<boolean> {
+function holdNow(core: Core, { offer, facts }: Choice, id: string, signal: AbortSignal | undefined): Promise<Taken | undefined> {
   const take = async () => {
     if ((await knownAvailable(core, facts.source)) === undefined) await freshFacts(core, { offer, facts }, signal);
     throwIfAborted(signal);
@@ -193,7 +205,7 @@ function holdNow(core: Core, { offer, facts }: Choice, id: string, signal: Abort
   return core.locks.hold([mintLock(offer.mint)], take, [signal, core.closing.signal]);
 }
 
-function takeKnown(core: Core, { offer, facts }: Pick<Choice, 'offer' | 'facts'>, id: string): Promise<boolean> {
+function takeKnown(core: Core, { offer, facts }: Pick<Choice, 'offer' | 'facts'>, id: string): Promise<Taken | undefined> {
   return core.ledger.take(facts.source, id, offer.amount, freshSince(core));
 }
 

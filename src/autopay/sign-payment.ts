@@ -1,6 +1,7 @@
 import { base58 } from '@scure/base';
 import { untilAborted } from '../deadline.js';
 import { TransactionError } from '../errors.js';
+import type { Reading } from '../journal/book.js';
 import type { SignedPayment } from '../journal/types.js';
 import { isGoodSignature } from '../solana/keys.js';
 import { assembleTransaction } from '../solana/transaction.js';
@@ -24,14 +25,17 @@ export interface Composed {
   readonly memo: string | undefined;
   readonly blockhash: string;
   readonly lastValidBlockHeight: bigint;
+  /** It cannot land before this slot. */
   readonly slot: number;
+  /** As of which the blockhash was valid. */
+  readonly blockhashSlot: number;
 }
 
 /** Builds the payment for a choice and checks it against itself. */
 export async function composePayment(core: Core, { offer, facts }: Choice, signal: AbortSignal | undefined): Promise<Composed> {
   const { signer, runtime } = core.config;
   const [own, theirs] = await Promise.all([core.blockhashes.fresh({ signal }), judgeHash(core, offer.recentBlockhash, signal)]);
-  const { blockhash, lastValidBlockHeight } = theirs === undefined ? own : boundBy(own, theirs);
+  const { blockhash, lastValidBlockHeight, slot: blockhashSlot } = theirs === undefined ? own : boundBy(own, theirs);
   const built = {
     offer,
     payer: signer.address,
@@ -46,7 +50,7 @@ export async function composePayment(core: Core, { offer, facts }: Choice, signa
   };
   const { message, memo } = buildExactPayment(built);
   checkOwnPayment(message, built);
-  return { message, memo, blockhash, lastValidBlockHeight, slot: own.slot - SLOT_MARGIN };
+  return { message, memo, blockhash, lastValidBlockHeight, slot: own.slot - SLOT_MARGIN, blockhashSlot };
 }
 
 interface TheirHash {
@@ -64,8 +68,8 @@ async function judgeHash(core: Core, blockhash: string | undefined, signal: Abor
 }
 
 /** No hash that is valid at a slot outlives the newest of that slot, and a chain grows by at most one block a slot. */
-function boundBy(own: Lifetime & { readonly slot: number }, { blockhash, slot }: TheirHash): Lifetime {
-  return { blockhash, lastValidBlockHeight: own.lastValidBlockHeight + BigInt(Math.max(0, slot - own.slot)) };
+function boundBy(own: Lifetime & { readonly slot: number }, { blockhash, slot }: TheirHash): Lifetime & { readonly slot: number } {
+  return { blockhash, lastValidBlockHeight: own.lastValidBlockHeight + BigInt(Math.max(0, slot - own.slot)), slot };
 }
 
 /** Throws `header_too_large` where the payment could not be presented, before anything is swapped or signed for it. */
@@ -90,11 +94,21 @@ function headerOf({ terms, offer }: Choice, transaction: Uint8Array, paymentId: 
   return encodePayment({ paymentRequired: terms, offer, transaction, ...(offersPaymentId(terms) ? { paymentId } : {}) });
 }
 
-/** Builds, checks and signs the payment for a choice. Nothing leaves. */
-export async function signPayment(core: Core, choice: Choice, url: string, signal: AbortSignal | undefined): Promise<SignedPayment> {
+/**
+ * Builds, checks and signs the payment for a choice. Nothing leaves.
+ *
+ * @param before - What the chain showed of the account that it leaves from.
+ */
+export async function signPayment(
+  core: Core,
+  choice: Choice,
+  url: string,
+  before: Reading | undefined,
+  signal: AbortSignal | undefined,
+): Promise<SignedPayment> {
   const { signer, runtime } = core.config;
   const { offer, facts } = choice;
-  const { message, memo, blockhash, lastValidBlockHeight, slot } = await composePayment(core, choice, signal);
+  const { message, memo, blockhash, lastValidBlockHeight, slot, blockhashSlot } = await composePayment(core, choice, signal);
   const signature = await untilAborted(askSigner(core, message, offer, url, signal), signal);
   const transaction = assembleTransaction(message, new Map([[signer.address, signature]]));
   return {
@@ -102,8 +116,10 @@ export async function signPayment(core: Core, choice: Choice, url: string, signa
     payerSignature: base58.encode(signature),
     source: facts.source,
     ...(memo === undefined ? {} : { memo }),
+    ...(before === undefined ? {} : { before: { amount: before.amount.toString(), slot: before.slot } }),
     slot,
     blockhash,
+    blockhashSlot,
     lastValidBlockHeight: lastValidBlockHeight.toString(),
     ...(offersPaymentId(choice.terms) ? { hasPaymentId: true } : {}),
   };

@@ -20,7 +20,8 @@ export async function readLanded(core: Core, signature: string): Promise<LandedT
   const { runtime } = core.config;
   for (let tries = 0; tries < TRIES && !core.closing.signal.aborted; tries++) {
     const landed = await core.rpc.transaction(signature).catch(() => null);
-    if (landed !== null) return landed;
+    // A version above 0 is never ours.
+    if (landed !== null && landed !== 'newer') return landed;
     await runtime.sleep(WAIT_MS);
   }
   return undefined;
@@ -47,6 +48,24 @@ export function outcomeOf(
     outAmount: outputMint === WSOL_MINT ? lamports : tokenChange(landed, output),
     feeLamports,
   };
+}
+
+/** Rent of own token accounts that a landed swap made and that stay: lamports on them that are no wrapped SOL. */
+export function rentIn(
+  landed: LandedTransaction,
+  wallet: string,
+  { inputMint, outputMint, source, output }: Pick<SwapOutlook, 'inputMint' | 'outputMint' | 'source' | 'output'>,
+): bigint {
+  const mints = new Map([
+    [source, inputMint],
+    [output, outputMint],
+  ]);
+  mints.delete(wallet);
+  const rent = [...mints].reduce((sum, [account, mint]) => {
+    const wrapped = mint === WSOL_MINT ? tokenChange(landed, account) : 0n;
+    return sum + lamportChange(landed, account) - wrapped;
+  }, 0n);
+  return rent > 0n ? rent : 0n;
 }
 
 /** Remembers what own accounts hold after it. */

@@ -6,9 +6,13 @@ import type { Address } from '../solana/types.js';
 import { checkFields, checkQuote } from '../swap/check-quote.js';
 import type { Core } from './core.js';
 
-/** What base units of one mint are worth, in millionths of a dollar: rounded up for what leaves the wallet, down for what arrives. */
+/** What base units of one mint are worth, in millionths of a dollar. */
 export interface Worth {
+  /** What leaves the wallet, as caps count it: rounded up, and a token that is no dollar above its selling price by {@link SPREAD_BPS}. */
   most(amount: bigint): bigint;
+  /** At the selling price, rounded up. */
+  about(amount: bigint): bigint;
+  /** What arrives, rounded down. */
   least(amount: bigint): bigint;
   /** Base units that are worth so many millionths of a dollar. */
   amountOf(microUsd: bigint): bigint;
@@ -21,16 +25,27 @@ interface Price {
   readonly at: number;
 }
 
+// What a token costs to buy is above what it sells for by the spread of its market, which no quote tells.
+const SPREAD_BPS = 100n;
+const WHOLE = 10_000n;
+
 // Caps bound spending, they do not trade: a price of the last minute will do.
 const PRICE_MAX_AGE_MS = 60_000;
 // Longer than a payment waits between its choice and its swap.
-const PRICE_MEMORY_MS = 5 * 60_000;
+export const PRICE_MEMORY_MS = 5 * 60_000;
 const KEPT = 1_000;
-const prices = new WeakMap<Core, Map<Address, readonly Price[]>>();
+
+/** What a core knows of prices. */
+interface Memory {
+  readonly prices: Map<Address, readonly Price[]>;
+  /** When a mint was found to have no price. Milliseconds since the epoch. */
+  readonly without: Map<Address, number>;
+}
+const memories = new WeakMap<Core, Memory>();
 
 const MAX_QUOTES = 3;
-// What has no route to the first dollar token mostly has none to the second.
-const MAX_DOLLARS = 2;
+// What has no route to the first dollar token mostly has none to the second; and sellers name tokens by the dozen.
+const MAX_DOLLARS = { pinned: 2, other: 1 };
 const MICRO_USD = 10n ** BigInt(USD_DECIMALS);
 // Small enough to move no price worth the name, large enough that rounding to a millionth of a dollar is nothing.
 const LEAST = MICRO_USD / 10n;
@@ -61,21 +76,33 @@ export async function valueOf(
  * price of a huge or tiny amount is not that of another one. A large amount sells for less than this says, which is the safe side.
  *
  * @param decimals - Where the search for a fair amount starts, if they are known.
+ * @param maxAgeMs - How old a price may be.
  */
-export async function worthOf(core: Core, mint: Address, signal: AbortSignal | undefined, decimals?: number): Promise<Worth | undefined> {
+export async function worthOf(
+  core: Core,
+  mint: Address,
+  signal: AbortSignal | undefined,
+  decimals?: number,
+  maxAgeMs = PRICE_MAX_AGE_MS,
+): Promise<Worth | undefined> {
   const { network, runtime } = core.config;
   const pinned = pinnedMint(network, mint);
   if (pinned?.dollar === true) return atPar(pinned.decimals);
   // No seller moves the price of a pinned token.
   const lows = () => (pinned === undefined ? recent(core, mint) : []);
   const last = lastOf(recent(core, mint));
-  if (last !== undefined && runtime.now() - last.at <= PRICE_MAX_AGE_MS) return worthAt(last, lows());
-  for (const dollar of pinnedMints(network).slice(0, MAX_DOLLARS)) {
+  if (last !== undefined && runtime.now() - last.at <= maxAgeMs) return worthAt(last, lows());
+  const { without } = memoryOf(core);
+  const foundAt = without.get(mint);
+  if (foundAt !== undefined && runtime.now() >= foundAt && runtime.now() - foundAt <= PRICE_MAX_AGE_MS) return undefined;
+  for (const dollar of pinnedMints(network).slice(0, pinned === undefined ? MAX_DOLLARS.other : MAX_DOLLARS.pinned)) {
     const price = await askPrice(core, mint, dollar, decimals ?? pinned?.decimals ?? USUAL_DECIMALS, signal);
     if (price === undefined) continue;
     remember(core, mint, price);
     return worthAt(price, lows());
   }
+  if (without.size >= KEPT) without.clear();
+  without.set(mint, runtime.now());
   return undefined;
 }
 
@@ -85,9 +112,11 @@ export async function worthOf(core: Core, mint: Address, signal: AbortSignal | u
  */
 function worthAt(last: Price, known: readonly Price[]): Worth {
   const low = known.reduce((a, b) => (b.microUsd * a.reference < a.microUsd * b.reference ? b : a), last);
+  // The quote was rounded down.
+  const about = (amount: bigint) => ceilDiv(amount * (last.microUsd + 1n), last.reference);
   return {
-    // The quote was rounded down.
-    most: (amount) => ceilDiv(amount * (last.microUsd + 1n), last.reference),
+    most: (amount) => ceilDiv(about(amount) * (WHOLE + SPREAD_BPS), WHOLE),
+    about,
     least: (amount) => (amount * low.microUsd) / low.reference,
     amountOf: (microUsd) => ceilDiv(microUsd * last.reference, last.microUsd),
   };
@@ -96,8 +125,10 @@ function worthAt(last: Price, known: readonly Price[]): Worth {
 /** What a dollar token is worth. */
 export function atPar(decimals: number): Worth {
   const one = 10n ** BigInt(decimals);
+  const most = (amount: bigint) => ceilDiv(amount * MICRO_USD, one);
   return {
-    most: (amount) => ceilDiv(amount * MICRO_USD, one),
+    most,
+    about: most,
     least: (amount) => (amount * MICRO_USD) / one,
     amountOf: (microUsd) => ceilDiv(microUsd * one, MICRO_USD),
   };
@@ -170,13 +201,18 @@ function lastOf(known: readonly Price[]): Price | undefined {
 /** Prices of the last minutes, oldest first. */
 function recent(core: Core, mint: Address): readonly Price[] {
   const since = core.config.runtime.now() - PRICE_MEMORY_MS;
-  return (prices.get(core)?.get(mint) ?? []).filter(({ at }) => at >= since);
+  return (memoryOf(core).prices.get(mint) ?? []).filter(({ at }) => at >= since);
 }
 
 function remember(core: Core, mint: Address, price: Price): void {
   const known = recent(core, mint);
-  let all = prices.get(core);
-  if (all === undefined) prices.set(core, (all = new Map<Address, readonly Price[]>()));
-  if (all.size >= KEPT) all.clear();
-  all.set(mint, [...known, price]);
+  const { prices } = memoryOf(core);
+  if (prices.size >= KEPT) prices.clear();
+  prices.set(mint, [...known, price]);
+}
+
+function memoryOf(core: Core): Memory {
+  let memory = memories.get(core);
+  if (memory === undefined) memories.set(core, (memory = { prices: new Map(), without: new Map() }));
+  return memory;
 }

@@ -1,3 +1,4 @@
+import { isSwapCost } from '../policy/cost.js';
 import { isRecord } from '../record.js';
 import { attemptStates } from './states.js';
 import type { Attempt } from './types.js';
@@ -9,17 +10,19 @@ const AMOUNT = /^[0-9]+$/;
 /** Whether parsed JSON is an attempt, in all that a journal itself looks at. An amount below zero would be credit. */
 export function isAttempt(value: unknown): value is Attempt {
   if (!isRecord(value)) return false;
-  const { state, delivered, at, amount, microUsd, idempotencyKey, resigns, doubt, swap } = value;
+  const { state, delivered, at, leftAt, amount, microUsd, idempotencyKey, resigns, doubt, swap, swapped, swapping } = value;
   return (
     TEXTS.every((name) => typeof value[name] === 'string') &&
     typeof state === 'string' &&
     Object.prototype.hasOwnProperty.call(attemptStates, state) &&
     typeof delivered === 'boolean' &&
     typeof at === 'number' &&
+    (leftAt === undefined || typeof leftAt === 'number') &&
     isAmount(amount) &&
     (microUsd === undefined || isAmount(microUsd)) &&
     [idempotencyKey, resigns, doubt].every((text) => text === undefined || typeof text === 'string') &&
-    (swap === undefined || isSwap(swap))
+    (swap === undefined || isSwap(swap)) &&
+    [swapped, swapping].every((cost) => cost === undefined || isSwapCost(cost))
   );
 }
 

@@ -1,8 +1,10 @@
-import { counts, takenOf, type Cap, type Spend } from '../policy/caps.js';
+import { counts, type Cap } from '../policy/caps.js';
+import type { Cost } from '../policy/cost.js';
 import { copyOf } from './attempt-json.js';
+import { costIn, countedAt, countsLonger, lacksRoom, mayRelease } from './counting.js';
 import { isHanded } from './handed.js';
 import { attemptStates, mayFollow, openStates } from './states.js';
-import { createTally, nothingTaken, plus, type Taken, type Tally } from './tally.js';
+import { createTally, type Tally } from './tally.js';
 import type { Attempt, AttemptFilter, CapBlock, KeyTaken, Owner } from './types.js';
 
 // Closed attempts that no window counts are kept only while there are no more than this in all.
@@ -17,8 +19,9 @@ export interface Place extends Owner {
 }
 
 /** What the forgotten attempts at a place took: caps without a window count it for ever. */
-export interface Carried extends Place, Taken {
-  /** When the latest of them was made. Milliseconds since the epoch. */
+export interface Carried extends Place {
+  readonly cost: Cost;
+  /** When the latest of it left. Milliseconds since the epoch. */
   readonly until: number;
 }
 
@@ -38,8 +41,8 @@ export interface StoreContent {
 export interface AttemptStore {
   /** As the journal's. Throws `TypeError` for what is no attempt, or has an id that is there. */
   reserve(attempt: Attempt, caps: readonly Cap[]): CapBlock | KeyTaken | undefined;
-  /** As the journal's; returns the attempt as kept, or undefined where another stands. Throws where it was released. */
-  put(attempt: Attempt): Attempt | undefined;
+  /** As the journal's; also returns the attempt as kept, or undefined where another stands. Throws where it was released. */
+  put(attempt: Attempt, caps?: readonly Cap[]): { readonly kept: Attempt | undefined } | CapBlock;
   /** As the journal's; whether there was something to forget. */
   release(id: string): boolean;
   similar(owner: Owner, fingerprint: string, idempotencyKey: string | undefined): Attempt[];
@@ -60,11 +63,11 @@ interface Kept {
   readonly ordinal: number;
 }
 
-/** One place: what its attempts take, over time. */
+/** One place: what its attempts take, over time, by unit. */
 interface Spot {
   readonly place: Place;
-  readonly tally: Tally;
-  carried: Taken;
+  readonly tallies: Map<string, Tally>;
+  readonly carried: Map<string, bigint>;
   carriedUntil: number;
 }
 
@@ -75,8 +78,8 @@ export function createAttemptStore({ attempts, carried, widestMs: widest }: Part
   const owners = new Map<string, Map<string, Spot>>();
   // Ids of attempts that nothing more will happen to, in the order in which that came about.
   const closed = new Set<string>();
-  /** In flight: few, and counted whatever their time. */
-  const reserved = new Map<string, Attempt>();
+  /** In flight: few, and counted longer than others. */
+  const undecided = new Map<string, Attempt>();
   let made = 0;
   // Who reserves without caps must not make the caps of others forget.
   let widestMs = Math.max(DAY_MS, widest ?? 0);
@@ -85,29 +88,38 @@ export function createAttemptStore({ attempts, carried, widestMs: widest }: Part
   const spotOf = ({ wallet, network, host, payTo, mint }: Place): Spot =>
     entry(spotsOf({ wallet, network }), placeName({ host, payTo, mint }), () => ({
       place: { wallet, network, host, payTo, mint },
-      tally: createTally(),
-      carried: nothingTaken,
+      tallies: new Map(),
+      carried: new Map(),
       carriedUntil: -Infinity,
     }));
 
   const take = (attempt: Attempt): void => {
     for (const name of namesOf(attempt)) entry(index, name, () => new Set()).add(attempt.id);
-    if (attemptStates[attempt.state].counts) spotOf(attempt).tally.add(attempt.at, takenBy(attempt));
+    const cost = costIn(attempt);
+    if (cost.size > 0) {
+      const { tallies } = spotOf(attempt);
+      for (const [unit, value] of cost) entry(tallies, unit, createTally).add(countedAt(attempt), value);
+    }
     if (isClosed(attempt)) closed.add(attempt.id);
-    if (attempt.state === 'reserved') reserved.set(attempt.id, attempt);
+    if (openStates.includes(attempt.state)) undecided.set(attempt.id, attempt);
   };
   const leave = (attempt: Attempt): void => {
-    reserved.delete(attempt.id);
+    undecided.delete(attempt.id);
     for (const name of namesOf(attempt)) {
       const ids = index.get(name);
       ids?.delete(attempt.id);
       if (ids?.size === 0) index.delete(name);
     }
     closed.delete(attempt.id);
-    if (!attemptStates[attempt.state].counts) return;
-    const { tally, carried: gone } = spotOf(attempt);
-    tally.subtract(attempt.at, takenBy(attempt));
-    if (tally.total.payments === 0n && gone.payments === 0n) spotsOf(attempt).delete(placeName(attempt));
+    const cost = costIn(attempt);
+    if (cost.size === 0) return;
+    const { tallies, carried: gone } = spotOf(attempt);
+    for (const [unit, value] of cost) {
+      const tally = tallies.get(unit);
+      tally?.subtract(countedAt(attempt), value);
+      if (tally?.size === 0) tallies.delete(unit);
+    }
+    if (tallies.size === 0 && gone.size === 0) spotsOf(attempt).delete(placeName(attempt));
   };
   const restore = (attempt: Attempt): void => {
     const before = kept.get(attempt.id);
@@ -121,17 +133,18 @@ export function createAttemptStore({ attempts, carried, widestMs: widest }: Part
     leave(before.attempt);
     kept.delete(id);
   };
-  const carry = (place: Place, taken: Taken, at: number): void => {
+  const carry = (place: Place, cost: Cost, at: number): void => {
+    if (cost.size === 0) return;
     const spot = spotOf(place);
-    spot.carried = plus(spot.carried, taken);
+    for (const [unit, value] of cost) spot.carried.set(unit, (spot.carried.get(unit) ?? 0n) + value);
     spot.carriedUntil = Math.max(spot.carriedUntil, at);
   };
   /** Forgets the closed attempts that no window counts, as far as there are too many in all. */
   const prune = (before: number): void => {
     for (const id of closed) {
       const attempt = kept.get(id)?.attempt;
-      if (kept.size <= KEPT || attempt === undefined || attempt.at >= before) return;
-      if (attemptStates[attempt.state].counts) carry(attempt, takenBy(attempt), attempt.at);
+      if (kept.size <= KEPT || attempt === undefined || countedAt(attempt) >= before) return;
+      carry(attempt, costIn(attempt), countedAt(attempt));
       remove(id);
     }
   };
@@ -139,15 +152,25 @@ export function createAttemptStore({ attempts, carried, widestMs: widest }: Part
   const used = (owner: Owner, cap: Cap, now: number): bigint => {
     const since = cap.windowMs === undefined ? -Infinity : now - cap.windowMs;
     let sum = 0n;
-    for (const { place, tally, carried: gone, carriedUntil } of spotsOf(owner).values()) {
+    for (const { place, tallies, carried: gone, carriedUntil } of spotsOf(owner).values()) {
       if (!counts(cap, place)) continue;
-      sum += inUnit(cap, place, cap.windowMs === undefined ? tally.total : tally.after(since));
+      const tally = tallies.get(cap.unit);
+      sum += (cap.windowMs === undefined ? tally?.total : tally?.after(since)) ?? 0n;
       // Of what is forgotten, a window wider than any before counts too much rather than too little.
-      if (carriedUntil > since) sum += inUnit(cap, place, gone);
+      if (carriedUntil > since) sum += gone.get(cap.unit) ?? 0n;
     }
-    // What is only reserved is yet to be spent, however long it has waited.
-    for (const attempt of reserved.values()) if (attempt.at <= since && isOf(attempt, owner)) sum += takenOf(cap, attempt);
+    for (const attempt of undecided.values()) {
+      if (isOf(attempt, owner) && counts(cap, attempt) && countsLonger(attempt, since)) sum += costIn(attempt).get(cap.unit) ?? 0n;
+    }
     return sum;
+  };
+  /** The first cap without room for an attempt, which takes the place of what `before` took. */
+  const blocked = (attempt: Attempt, caps: readonly Cap[], now: number, before?: Attempt): CapBlock | undefined => {
+    for (const cap of caps) {
+      const block = lacksRoom(cap, attempt, used(attempt, cap, now), before);
+      if (block !== undefined) return block;
+    }
+    return undefined;
   };
   const named = (owner: Owner, name: string): Attempt[] =>
     [...(index.get(name) ?? [])]
@@ -156,7 +179,7 @@ export function createAttemptStore({ attempts, carried, widestMs: widest }: Part
       .sort((a, b) => a.ordinal - b.ordinal)
       .map(({ attempt }) => attempt);
 
-  for (const one of carried ?? []) carry(one, one, one.until);
+  for (const one of carried ?? []) carry(one, one.cost, one.until);
   for (const one of attempts ?? []) restore(one);
 
   return {
@@ -165,33 +188,31 @@ export function createAttemptStore({ attempts, carried, widestMs: widest }: Part
       if (kept.has(attempt.id)) throw new TypeError(`An attempt with the id ${attempt.id} is there.`);
       const { idempotencyKey, resigns, at } = attempt;
       const bearers = idempotencyKey === undefined ? [] : named(attempt, keyName(idempotencyKey));
-      const taken = bearers.find(({ id, state }) => state !== 'unsettled' && state !== 'abandoned' && id !== resigns);
+      const taken = bearers.find(({ id, state }) => attemptStates[state].counts && id !== resigns);
       if (taken !== undefined) return { taken };
-      for (const cap of caps) {
-        const taking = takenOf(cap, attempt);
-        if (taking === 0n) continue;
-        const spent = used(attempt, cap, at);
-        if (spent + taking > cap.limit) return { cap, used: spent };
-      }
+      const block = blocked(attempt, caps, at);
+      if (block !== undefined) return block;
       restore(attempt);
       widestMs = Math.max(widestMs, ...caps.map(({ windowMs }) => windowMs ?? 0));
       prune(at - widestMs);
       return undefined;
     },
-    put(given) {
+    put(given, caps = []) {
       const attempt = copyOf(given);
       const before = kept.get(attempt.id)?.attempt;
       if (before === undefined) throw new Error(`The attempt ${attempt.id} was released: it must not go on.`);
       if (!mayFollow(before.state, attempt.state)) {
-        if (attemptStates[before.state].decided) return undefined;
+        if (attemptStates[before.state].decided) return { kept: undefined };
         throw new Error(`The attempt ${attempt.id} is ${before.state} by now: it must not go on.`);
       }
+      const block = blocked(attempt, caps, attempt.at, before);
+      if (block !== undefined) return block;
       restore(attempt);
-      return attempt;
+      return { kept: attempt };
     },
     release(id) {
-      const state = kept.get(id)?.attempt.state;
-      if (state === undefined || !attemptStates[state].release) return false;
+      const attempt = kept.get(id)?.attempt;
+      if (attempt === undefined || !mayRelease(attempt)) return false;
       remove(id);
       return true;
     },
@@ -222,24 +243,13 @@ export function createAttemptStore({ attempts, carried, widestMs: widest }: Part
   };
 }
 
-/** Delivered, or not ours to deliver, or come to nothing: what is left of it is a receipt. */
+/** Nothing more will happen to it: what is left of it is a receipt, or what its swaps cost. */
 export function isClosed({ state, delivered, fingerprint }: Attempt): boolean {
-  return state === 'unsettled' || (state === 'settled' && (delivered || isHanded({ fingerprint })));
+  return state === 'unsettled' || state === 'unpaid' || (state === 'settled' && (delivered || isHanded({ fingerprint })));
 }
 
 function carriedAt({ place, carried, carriedUntil }: Spot): Carried[] {
-  return carried.payments === 0n ? [] : [{ ...place, ...carried, until: carriedUntil }];
-}
-
-function takenBy({ amount, microUsd }: Spend): Taken {
-  return { amount: BigInt(amount), microUsd: BigInt(microUsd ?? 0), payments: 1n };
-}
-
-/** What a cap that counts a place has of sums there: as `takenOf` for each of the payments. */
-function inUnit({ unit }: Cap, { mint }: Place, taken: Taken): bigint {
-  if (unit === 'USD') return taken.microUsd;
-  if (unit === 'payments') return taken.payments;
-  return unit === mint ? taken.amount : 0n;
+  return carried.size === 0 ? [] : [{ ...place, cost: new Map(carried), until: carriedUntil }];
 }
 
 function isOf({ wallet, network }: Owner, owner: Owner): boolean {

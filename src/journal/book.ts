@@ -28,9 +28,17 @@ interface Spent {
   readonly slot?: number | undefined;
 }
 
+/** What the chain showed of an account, and the slot as of which it did. */
+export interface Reading {
+  readonly amount: bigint;
+  readonly slot: number;
+}
+
 /** One account: what it was last seen to hold, and what is promised to payments in flight. Plain data; each change makes a new one. */
 export interface Book {
   readonly known?: Seen | undefined;
+  /** What was read last, whatever is known to have left since. */
+  readonly reading?: Reading | undefined;
   readonly made: number;
   readonly holds: readonly Held[];
   /** What left last, oldest first. */
@@ -60,7 +68,9 @@ export function availableIn(book: Book, since: number): bigint | undefined {
  *
  * @param moved - What is known to have come in, or gone out, since the last time.
  */
-export function see(book: Book, { amount, at, slot }: Known, moved = 0n): Book {
+export function see(before: Book, { amount, at, slot }: Known, moved = 0n): Book {
+  const isNews = slot !== undefined && slot >= (before.reading?.slot ?? 0);
+  const book = isNews ? { ...before, reading: { amount, slot } } : before;
   const { known } = book;
   const held = heldOf(book);
   const expected = known === undefined ? undefined : known.amount + moved;

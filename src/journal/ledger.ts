@@ -1,4 +1,18 @@
-import { availableIn, emptyBook, forget, heldOf, hold, isHeld, isSpent, release, see, spend, type Book, type Known } from './book.js';
+import {
+  availableIn,
+  emptyBook,
+  forget,
+  heldOf,
+  hold,
+  isHeld,
+  isSpent,
+  release,
+  see,
+  spend,
+  type Book,
+  type Known,
+  type Reading,
+} from './book.js';
 
 /** What a wallet's accounts hold, less what is promised to payments and swaps in flight. Accounts are token account addresses, and the wallet's own for lamports. */
 export interface Ledger {
@@ -9,14 +23,20 @@ export interface Ledger {
   /** Takes down a balance as the chain shows it; `moved` is what is known to have come in, or gone out, since the last time. */
   see(account: string, known: Known, moved?: bigint): Promise<void>;
   forget(account: string): Promise<void>;
-  /** Holds an amount for an attempt if it is there, as one step; true where the attempt has its hold. */
-  take(account: string, id: string, amount: bigint, since: number): Promise<boolean>;
+  /** Holds an amount for an attempt if it is there, as one step; undefined unless the attempt has its hold. */
+  take(account: string, id: string, amount: bigint, since: number): Promise<Taken | undefined>;
   /** Holds an amount for an attempt that has signed it already; nothing where it is held, or the chain shows that it was spent. */
   hold(account: string, id: string, amount: bigint): Promise<void>;
   /** Ends a hold: the tokens left, in `slot` where the chain shows it. Without a hold, nothing. */
   spend(account: string, id: string, slot?: number): Promise<void>;
   /** Ends a hold: the tokens stayed. Without a hold, nothing. */
   release(account: string, id: string): Promise<void>;
+}
+
+/** An amount that is held for an attempt. */
+export interface Taken {
+  /** What the chain showed of the account last, before the attempt takes from it; undefined if it was not read. */
+  readonly before: Reading | undefined;
 }
 
 /** Where books are kept. A change is made to the book as it stands, by nobody else meanwhile. */
@@ -36,7 +56,9 @@ export function ledgerOver({ read, change }: BookShelf): Ledger {
     take: (account, id, amount, since) =>
       change(account, (book) => {
         const isThere = !isSpent(book, id) && (availableIn(book, since) ?? 0n) >= amount;
-        return isThere ? { book: hold(book, id, amount), result: true } : { book, result: isHeld(book, id) };
+        const taken = { before: book.reading };
+        if (isThere) return { book: hold(book, id, amount), result: taken };
+        return { book, result: isHeld(book, id) ? taken : undefined };
       }),
     hold: (account, id, amount) => to(account, (book) => hold(book, id, amount)),
     spend: (account, id, slot) => to(account, (book) => spend(book, id, slot)),

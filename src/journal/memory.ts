@@ -18,10 +18,12 @@ export function memoryJournal(options: JournalOptions = {}): Journal {
   // The store knows no promises: in one process that makes each call one step.
   return {
     reserve: async (attempt, caps) => store.reserve(attempt, caps),
-    put: async (attempt) => {
+    put: async (attempt, caps) => {
       const before = store.get(attempt.id);
-      const kept = store.put(attempt);
-      if (kept !== undefined) outbox?.tell(before, kept);
+      const done = store.put(attempt, caps);
+      if ('cap' in done) return done;
+      if (done.kept !== undefined) outbox?.tell(before, done.kept);
+      return undefined;
     },
     release: async (id) => {
       const before = store.get(id);

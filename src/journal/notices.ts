@@ -1,12 +1,16 @@
 import { sha256 } from '@noble/hashes/sha2';
 import { hex } from '@scure/base';
 import type { NextJob, WebhookDetails, WebhookEvent, WebhookEventName } from './outbox.js';
+import type { AttemptState } from './states.js';
 import type { Attempt } from './types.js';
 
 const MAX_URL = 2_048;
 // Methods are a word; a caller's own may be anything that `fetch` lets through.
 const MAX_METHOD = 64;
 const MAX_ID_PART = 100;
+
+/** States of attempts that signed no payment and never will. */
+const UNPAID: readonly AttemptState[] = ['abandoned', 'unpaid'];
 
 /**
  * What a change of an attempt tells the outside. `before` is what was on record, undefined where it is new; `after` what is on record from
@@ -44,7 +48,7 @@ function ofPayment(before: Attempt, after: Attempt | undefined, now: number): We
   const one = after ?? before;
   const base = { ...aboutOf(one), mint: one.mint, amount: one.amount, payTo: one.payTo };
   const failed = (details: WebhookDetails['payment.failed']) => [eventOf('payment.failed', idOf(one, 'payment.failed'), details, now)];
-  if (before.state === 'reserved') return after === undefined || after.state === 'abandoned' ? failed(base) : [];
+  if (before.state === 'reserved') return after === undefined || UNPAID.includes(after.state) ? failed(base) : [];
   // What is signed has its payment on record.
   const { payment, receipt, doubt } = one;
   if (before.state !== 'signed' || after === undefined || payment === undefined) return [];

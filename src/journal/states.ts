@@ -2,29 +2,38 @@
  * The life of an attempt to pay, as data. The journals hold to `next`, the flow to `onCrash` and `onRepeat`, the README shows the table, and
  * the tests walk it.
  *
- * - `counts`: its price counts against the caps.
+ * - `counts`: its price counts against the caps. What its swaps take counts in every state.
  * - `next`: what a journal lets follow.
  * - `decided`: the chain has spoken. What comes later from somebody who does not know that is dropped; in any other state it is refused.
  * - `release`: a journal may forget it.
  */
 export const attemptStates = {
   reserved: {
-    meaning: 'Its price counts against the caps, and its tokens are being held or swapped for. No payment is signed.',
+    meaning: 'Its price and its swap count against the caps, and its tokens are being held or swapped for. No payment is signed.',
     counts: true,
     decided: false,
-    next: ['reserved', 'abandoned', 'signed'],
+    next: ['reserved', 'abandoned', 'unpaid', 'signed'],
     release: true,
-    onCrash: 'Freed, once its swap, where it signed one, can do no more.',
+    onCrash: 'Its price is freed, once its swap, if it signed one, can do no more. What swaps cost stays counted.',
     onRepeat: 'A new purchase; with its key while its call is alive: payment_in_progress.',
   },
   abandoned: {
-    meaning: 'It failed before a payment was signed, and a swap that it signed may still land.',
+    meaning: 'It failed before a payment was signed, and a swap that it signed may still land. What that takes at most counts.',
     counts: false,
     decided: false,
-    next: ['abandoned'],
+    next: ['abandoned', 'unpaid'],
     release: true,
-    onCrash: 'Freed, once its swap can do no more.',
+    onCrash: 'Ends as unpaid once its swap can do no more, or is forgotten if that cost nothing.',
     onRepeat: 'A new purchase, which swaps into the same token only once that swap is decided.',
+  },
+  unpaid: {
+    meaning: 'No payment was signed. What its swaps cost stays counted.',
+    counts: false,
+    decided: false,
+    next: ['unpaid'],
+    release: false,
+    onCrash: 'Stays.',
+    onRepeat: 'A new purchase.',
   },
   signed: {
     meaning: 'A payment is signed and written here; it may have left, and it may land until its last valid block height is final.',
@@ -46,7 +55,8 @@ export const attemptStates = {
       'Answer delivered: a new purchase. Else the same bytes again (a payment id, or repeatable), or already_spent for retryWindow.',
   },
   unsettled: {
-    meaning: 'Proved that it can never land: past its last valid block height at finalized, and not found.',
+    meaning:
+      'Proved that it can never land: its blockhash is too old at finalized, no search finds it, and the balance of its account lacks nothing that is not explained.',
     counts: false,
     decided: true,
     next: ['unsettled'],

@@ -1,5 +1,6 @@
 import type { ErrorCode } from '../errors.js';
 import type { Cap } from '../policy/caps.js';
+import type { SwapCost } from '../policy/cost.js';
 import type { Receipt } from '../receipt.js';
 import type { Ledger } from './ledger.js';
 import type { Locks } from './locks.js';
@@ -15,9 +16,13 @@ export interface SignedPayment {
   readonly source: string;
   /** What its memo says, where it has one: how to find it among the account's transactions. */
   readonly memo?: string;
+  /** What the source held before it was signed, as of a slot: base units as a decimal string. */
+  readonly before?: { readonly amount: string; readonly slot: number };
   /** It cannot have landed before this slot. */
   readonly slot: number;
   readonly blockhash: string;
+  /** The blockhash was valid as of this slot. */
+  readonly blockhashSlot: number;
   /** Decimal string. */
   readonly lastValidBlockHeight: string;
   /** The header carries a payment id that the seller asked for: it knows the same bytes again, and answers them as it did the first time. */
@@ -35,6 +40,11 @@ export interface SignedSwap {
   /** The wallet's own token accounts that it takes from and brings to. */
   readonly source: string;
   readonly output: string;
+  /** What it takes from held so much before it was signed, as of a slot: base units, or lamports if it sells SOL. Decimal string. */
+  readonly before?: { readonly amount: string; readonly slot: number };
+  readonly blockhash: string;
+  /** The blockhash was valid as of this slot. */
+  readonly blockhashSlot: number;
   /** Decimal string. */
   readonly lastValidBlockHeight: string;
   /** What it was to take and bring: what is told of it where no node gives what it did. */
@@ -51,7 +61,11 @@ export interface SwapAmounts {
 }
 
 /** What became of a swap. */
-export type SwapOutcome = ({ readonly state: 'confirmed' } & SwapAmounts) | { readonly state: 'failed'; readonly code: ErrorCode };
+export type SwapOutcome =
+  /** `rentLamports`: of token accounts that it made and that stay; absent if no node gave what it did. Decimal string. */
+  | ({ readonly state: 'confirmed'; readonly rentLamports?: string } & SwapAmounts)
+  /** `feeLamports`: what it cost if it landed and failed. Decimal string. */
+  | { readonly state: 'failed'; readonly code: ErrorCode; readonly feeLamports?: string };
 
 /** One attempt to pay, from its reservation to the chain's word. JSON-safe; amounts are decimal strings of base units. */
 export interface Attempt {
@@ -78,6 +92,13 @@ export interface Attempt {
   readonly amount: string;
   /** Millionths of a dollar as a decimal string; absent where the mint has no price. */
   readonly microUsd?: string;
+  /** When the chain had shown what left, which caps over time count from then. Absent: from `at`. Milliseconds since the epoch. */
+  readonly leftAt?: number;
+  /** What its swaps took, as the chain showed it. */
+  readonly swapped?: SwapCost;
+  /** What a swap takes at most that was about to be signed, or was signed and is not decided. */
+  readonly swapping?: SwapCost;
+  /** The swap that was signed last. */
   readonly swap?: SignedSwap;
   readonly payment?: SignedPayment;
   /** Why the seller's word does not say what became of the payment, once it is known that it does not. */
@@ -122,9 +143,12 @@ export interface Journal {
   /**
    * Replaces an attempt as a whole: what the next state lacks, its key too, is gone. Where `mayFollow` says that the state cannot follow,
    * a decided attempt stays as it is. Rejects where another one is, or was released: somebody took it for dead, and it must not go on.
+   *
+   * @param caps - If the attempt takes more than before of a cap of these, that cap must have room for it: checked and written as one step.
+   * Otherwise nothing is written, and the cap without room comes back.
    */
-  put(attempt: Attempt): Promise<void>;
-  /** Forgets an attempt that never signed a payment; its price counts no more. Nothing where it has signed one. */
+  put(attempt: Attempt, caps?: readonly Cap[]): Promise<CapBlock | undefined>;
+  /** Forgets an attempt that signed no payment, and whose swaps cost nothing; its price counts no more. Nothing if it did, or they have. */
   release(id: string): Promise<void>;
   /**
    * Attempts under the same key, where one is given; else those at the same request that a repeated call may have to do with: whose answer was
@@ -140,7 +164,7 @@ export interface Journal {
   owners?(): AsyncIterable<Owner>;
   /**
    * What is spent or reserved of each cap at a time, in the cap's unit. What is only reserved counts however long ago that was: it is yet to be
-   * spent.
+   * spent. What is signed and not decided counts a day longer than its window: it may leave later than it was signed.
    */
   used(owner: Owner, caps: readonly Cap[], now: number): Promise<bigint[]>;
   /** What keeps payers in several processes out of each other's way. A journal without it is for the payers of one process. */

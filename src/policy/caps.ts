@@ -1,54 +1,46 @@
 import { PolicyError } from '../errors.js';
+import type { CostParts } from '../receipt.js';
+import { costOf, LAMPORTS, PAYMENTS, SWAPS, USD, USD_OF_FEES, USD_OF_SWAPS, type Cost, type Expense } from './cost.js';
 import { formatUsd } from './dollars.js';
 import { plainHost, portless } from './hosts.js';
 import { periodOf } from './limits.js';
 import type { Policy } from './policy.js';
 
-/** A limit on what payments may cost, or on how many there are, in a rolling window or for ever. Where it names a host, payee or mint, it counts theirs alone. */
+/**
+ * A limit on what leaves the wallet for payments, in a rolling window or for ever. A cap that names a host, payee or mint counts what leaves for
+ * payments to that host, to that payee, or in that mint.
+ */
 export interface Cap {
   /** The rule of the policy that it comes from. */
   readonly name: string;
-  /** `USD`: millionths of a dollar; `payments`: how many; else the mint whose base units count. */
+  /** `USD`: millionths of a dollar; `payments` and `swaps`: how many; `lamports`: of network fees and rent; else the mint whose base units count. */
   readonly unit: string;
   /** In the unit. */
   readonly limit: bigint;
-  /** Absent: for ever. */
+  /** Milliseconds. Absent: for ever. */
   readonly windowMs?: number | undefined;
   /** As an address shows it; without a port, all its ports. */
   readonly host?: string | undefined;
   readonly payTo?: string | undefined;
+  /** Of the payment. A cap in base units of this same mint counts all that leaves of it, whatever it pays for. */
   readonly mint?: string | undefined;
 }
 
 /** What a cap looks at in an attempt. */
-export interface Spend {
+export interface Spend extends Expense {
   readonly host: string;
   readonly payTo: string;
-  readonly mint: string;
-  /** Base units of the mint, as a decimal string. */
-  readonly amount: string;
-  /** Millionths of a dollar as a decimal string; absent where the mint has no price. */
-  readonly microUsd?: string;
 }
 
-/** What a spend takes of a cap, in its unit; 0 where the cap does not count it. */
+/** What a spend takes of a cap, in its unit: its price, and all that its swaps take. 0 if the cap does not count it. */
 export function takenOf(cap: Cap, spend: Spend): bigint {
-  if (!counts(cap, spend)) return 0n;
-  if (cap.unit === 'USD') return unitsOf(spend.microUsd ?? '0');
-  if (cap.unit === 'payments') return 1n;
-  return spend.mint === cap.unit ? unitsOf(spend.amount) : 0n;
-}
-
-/** A negative number would be credit, and BigInt takes more than decimals. */
-function unitsOf(text: string): bigint {
-  if (!/^[0-9]+$/.test(text)) throw new RangeError('What is spent must be decimal digits.');
-  return BigInt(text);
+  return counts(cap, spend) ? (costOf(spend, true).get(cap.unit) ?? 0n) : 0n;
 }
 
 /** Whether a cap counts a spend. One that names a host without a port counts all its ports, so that no seller leaves it by moving. */
 export function counts(cap: Cap, { host, payTo, mint }: Pick<Spend, 'host' | 'payTo' | 'mint'>): boolean {
   if (cap.payTo !== undefined && cap.payTo !== payTo) return false;
-  if (cap.mint !== undefined && cap.mint !== mint) return false;
+  if (cap.mint !== undefined && cap.mint !== cap.unit && cap.mint !== mint) return false;
   if (cap.host === undefined) return true;
   return cap.host === plainHost(host) || cap.host === portless(host);
 }
@@ -70,7 +62,8 @@ export function capsSeen({ caps }: Policy, spends: Iterable<Spend>): readonly Ca
 }
 
 function countingOf(caps: readonly Cap[], spend: Spend): Cap[] {
-  return caps.map((cap) => ownOf(cap, spend)).filter((cap) => counts(cap, spend));
+  const isAbout = (cap: Cap) => cap.mint === undefined || cap.mint === spend.mint || takenOf(cap, spend) > 0n;
+  return caps.map((cap) => ownOf(cap, spend)).filter((cap) => counts(cap, spend) && isAbout(cap));
 }
 
 /** One for each host has it without a port, so that no seller leaves its cap by moving. */
@@ -92,14 +85,27 @@ export interface CapUse {
   readonly limit: string;
   /** Spent or reserved, in the unit. */
   readonly used: string;
-  /** `USD`; `payments`; or the mint whose base units count. */
+  /** Of a cap in dollars, what `used` is made of: dollars as decimal text. */
+  readonly parts?: CostParts;
+  /** `USD`; `payments`; `swaps`; `lamports`; or the mint whose base units count. */
   readonly unit: string;
   /** Milliseconds; absent where it counts all that the journal knows of. */
   readonly windowMs?: number;
 }
 
-/** How much of a cap is used, for people. */
-export function capUse(cap: Cap, used: bigint): CapUse {
+/** The parts of what is used of a cap in dollars, each as a cap of its own. */
+export function partsOf(cap: Cap): readonly Cap[] {
+  return cap.unit === USD ? [USD_OF_SWAPS, USD_OF_FEES].map((unit) => ({ ...cap, unit })) : [];
+}
+
+/** What dollars are made of: all of them, and by the parts of {@link partsOf}. */
+export function costParts(all: bigint, [swaps = 0n, fees = 0n]: readonly bigint[]): CostParts {
+  const rest = all - swaps - fees;
+  return { payments: formatUsd(rest > 0n ? rest : 0n), swaps: formatUsd(swaps), fees: formatUsd(fees) };
+}
+
+/** How much of a cap is used, for people; `parts` in the order of {@link partsOf}. */
+export function capUse(cap: Cap, used: bigint, parts: readonly bigint[]): CapUse {
   const { name, unit, limit, windowMs, host, payTo, mint } = cap;
   return {
     cap: name,
@@ -108,39 +114,45 @@ export function capUse(cap: Cap, used: bigint): CapUse {
     ...(mint === undefined ? {} : { mint }),
     limit: inUnit(unit, limit),
     used: inUnit(unit, used),
+    ...(unit === USD ? { parts: costParts(used, parts) } : {}),
     unit,
     ...(windowMs === undefined ? {} : { windowMs }),
   };
 }
 
 function inUnit(unit: string, value: bigint): string {
-  return unit === 'USD' ? formatUsd(value) : value.toString();
+  return unit === USD ? formatUsd(value) : value.toString();
 }
+
+const WORDS: readonly string[] = [USD, PAYMENTS, SWAPS, LAMPORTS];
 
 function sayIn(unit: string, value: bigint): string {
-  return `${inUnit(unit, value)} ${unit === 'USD' || unit === 'payments' ? unit : 'base units'}`;
+  return `${inUnit(unit, value)} ${WORDS.includes(unit) ? unit : 'base units'}`;
 }
 
-/** The caps on a single payment. Returns the refusal (`amount_over_limit`, `price_unknown`), or undefined where it may go on. */
+/**
+ * The caps on a single payment, with all that its swaps take. Returns the refusal (`amount_over_limit`, `price_unknown`), or undefined if
+ * it may go on.
+ */
 export function checkPayment(
   { maxAmount, maxPerPayment, perPayment }: Policy,
   spend: Spend,
 ): PolicyError<'amount_over_limit' | 'price_unknown'> | undefined {
   const { mint } = spend;
-  const units = maxAmount.get(mint);
   const caps: readonly Cap[] = [
-    ...(units === undefined ? [] : [{ name: 'maxAmount', unit: mint, limit: units }]),
-    { name: 'maxPerPayment', unit: 'USD', limit: maxPerPayment },
+    ...[...maxAmount].map(([unit, limit]) => ({ name: 'maxAmount', unit, limit })),
+    { name: 'maxPerPayment', unit: USD, limit: maxPerPayment },
     ...countingOf(perPayment, spend),
   ];
-  const over = caps.find((cap) => takenOf(cap, spend) > cap.limit);
+  const cost = costOf(spend, true);
+  const over = caps.find(({ unit, limit }) => (cost.get(unit) ?? 0n) > limit);
   if (over !== undefined) {
-    const { name, unit } = over;
-    const taken = takenOf(over, spend);
+    const { name, unit, limit } = over;
+    const taken = cost.get(unit) ?? 0n;
     return new PolicyError(
       'amount_over_limit',
-      `The price of ${sayIn(unit, taken)} is above policy.${name} of ${sayIn(unit, over.limit)}. Raise it to allow the payment.`,
-      { details: { cap: name, limit: inUnit(unit, over.limit), amount: inUnit(unit, taken), unit } },
+      `${describeCost(spend, cost, unit, taken)} is above policy.${name} of ${sayIn(unit, limit)}. Raise it to allow the payment.`,
+      { details: { cap: name, limit: inUnit(unit, limit), amount: inUnit(unit, taken), unit } },
     );
   }
   if (spend.microUsd !== undefined || caps.some(({ unit }) => unit === mint)) return undefined;
@@ -148,6 +160,20 @@ export function checkPayment(
     'price_unknown',
     `No price is known for mint ${mint}, so no dollar cap can hold. Set policy.maxAmount for it, in base units, to allow payments.`,
     { details: { mint } },
+  );
+}
+
+/** A cost with what it is made of, as the beginning of a sentence. */
+function describeCost({ swapped, swapping }: Spend, cost: Cost, unit: string, taken: bigint): string {
+  if (swapped === undefined && swapping === undefined) return `The price of ${sayIn(unit, taken)}`;
+  if (unit !== USD) return `What leaves for the payment, ${sayIn(unit, taken)} with its swap,`;
+  const parts = costParts(
+    taken,
+    [USD_OF_SWAPS, USD_OF_FEES].map((part) => cost.get(part) ?? 0n),
+  );
+  return (
+    `What leaves for the payment, ${sayIn(unit, taken)} ` +
+    `(price ${parts.payments}, swap ${parts.swaps}, network fees and rent ${parts.fees}),`
   );
 }
 

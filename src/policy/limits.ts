@@ -1,27 +1,33 @@
 import type { Cap } from './caps.js';
+import { USD } from './cost.js';
 import { readHost } from './hosts.js';
 import { readAddress, readList, readMint, readUnits, readUsd, refuse, refuseOtherFields } from './read.js';
 
 /**
- * One more cap. Exactly one of `usd`, `amount` and `payments` says how much.
+ * One more cap. Exactly one of `usd`, `amount`, `payments`, `swaps` and `lamports` says how much.
  *
  * @example
  * const limits: LimitOptions[] = [
  *   { usd: '0.50', per: 'hour', host: '*' },
  *   { amount: '5000000', mint: 'USDC', per: 'day', payee: '*' },
  *   { payments: 30, per: 'minute' },
+ *   { swaps: 5, per: 'hour' },
  * ];
  */
 export interface LimitOptions {
   /** US dollars as decimal text. */
   readonly usd?: string;
-  /** Base units of `mint`. */
+  /** Base units of `mint`: of payments in it, and of swaps out of it. */
   readonly amount?: bigint | string;
   /** How many payments; not for each `payment`. */
   readonly payments?: number;
+  /** How many swaps for payments, those that failed too; not for each `payment`. */
+  readonly swaps?: number;
+  /** Lamports of network fees and rent. */
+  readonly lamports?: bigint | string;
   /** `minute`, `hour` and `day` are the last 60 seconds, 60 minutes and 24 hours, at any instant; `total` is all that the journal knows of. */
   readonly per: 'payment' | 'minute' | 'hour' | 'day' | 'total';
-  /** For payments in this mint alone: its address or pinned symbol. */
+  /** Its address or pinned symbol. With `amount`: the mint that is counted; else only payments in this mint count, with their swaps. */
   readonly mint?: string;
   /** For payments to this host alone, named as in `maxPerHost`; `'*'`: for each host by itself, all its ports together. */
   readonly host?: string;
@@ -29,7 +35,8 @@ export interface LimitOptions {
   readonly payee?: string;
 }
 
-const FIELDS = ['usd', 'amount', 'payments', 'per', 'mint', 'host', 'payee'];
+const MEASURES = ['usd', 'amount', 'payments', 'swaps', 'lamports'] as const;
+const FIELDS = [...MEASURES, 'per', 'mint', 'host', 'payee'];
 
 export const HOUR_MS = 60 * 60 * 1000;
 export const DAY_MS = 24 * HOUR_MS;
@@ -55,17 +62,19 @@ export function readLimits(limits: readonly LimitOptions[], network: string): re
 
 function readLimit(option: string, limit: LimitOptions, network: string): Cap {
   refuseOtherFields(option, limit, FIELDS);
-  const { usd, amount, payments, per, mint, host, payee } = limit;
-  if ([usd, amount, payments].filter((one) => one !== undefined).length !== 1)
-    throw refuse(option, 'must have exactly one of usd, amount and payments.');
+  const { per, mint, host, payee } = limit;
+  const [measure, ...more] = MEASURES.filter((name) => limit[name] !== undefined);
+  if (measure === undefined || more.length > 0) throw refuse(option, `must have exactly one of ${MEASURES.join(', ')}.`);
   const period = PERIODS.find(([known]) => known === per);
   if (period === undefined) throw refuse(`${option}.per`, `must be one of ${PERIODS.map(([known]) => known).join(', ')}.`);
-  if (payments !== undefined && per === 'payment') throw refuse(`${option}.per`, 'must be longer than one payment, to count payments.');
+  const isCount = measure === 'payments' || measure === 'swaps';
+  if (isCount && per === 'payment') throw refuse(`${option}.per`, `must be longer than one payment, to count ${measure}.`);
   // An amount without its mint is refused here too.
-  const only = mint === undefined && amount === undefined ? undefined : readMint(`${option}.mint`, mint, network);
+  const only = mint === undefined && measure !== 'amount' ? undefined : readMint(`${option}.mint`, mint, network);
   return {
     name: option.replace('policy.', ''),
-    ...readMeasure(option, usd, amount, payments, only),
+    unit: unitOf(measure, only),
+    limit: readMeasure(`${option}.${measure}`, limit, measure),
     windowMs: period[1],
     host: host === undefined || host === '*' ? host : readHost(`${option}.host`, host),
     payTo: payee === undefined || payee === '*' ? payee : readAddress(`${option}.payee`, payee),
@@ -73,16 +82,16 @@ function readLimit(option: string, limit: LimitOptions, network: string): Cap {
   };
 }
 
-function readMeasure(
-  option: string,
-  usd: string | undefined,
-  amount: bigint | string | undefined,
-  payments: number | undefined,
-  mint: string | undefined,
-): Pick<Cap, 'unit' | 'limit'> {
-  if (usd !== undefined) return { unit: 'USD', limit: readUsd(`${option}.usd`, usd) };
-  if (amount !== undefined && mint !== undefined) return { unit: mint, limit: readUnits(`${option}.amount`, amount, 'base units') };
-  if (!Number.isSafeInteger(payments) || payments === undefined || payments < 0)
-    throw refuse(`${option}.payments`, 'must be how many payments, a whole number from 0.');
-  return { unit: 'payments', limit: BigInt(payments) };
+function unitOf(measure: (typeof MEASURES)[number], mint: string | undefined): string {
+  if (measure === 'usd') return USD;
+  return measure === 'amount' ? (mint ?? '') : measure;
+}
+
+function readMeasure(option: string, limit: LimitOptions, measure: (typeof MEASURES)[number]): bigint {
+  const value = limit[measure];
+  if (measure === 'usd') return readUsd(option, value);
+  if (measure === 'amount') return readUnits(option, value, 'base units');
+  if (measure === 'lamports') return readUnits(option, value, 'lamports');
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return BigInt(value);
+  throw refuse(option, `must be how many ${measure}, a whole number from 0.`);
 }

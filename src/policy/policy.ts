@@ -1,13 +1,17 @@
 import type { Cap } from './caps.js';
+import { LAMPORTS, USD } from './cost.js';
 import { readHost } from './hosts.js';
 import { DAY_MS, HOUR_MS, readLimits, type LimitOptions } from './limits.js';
 import { readLists, type List, type ListOptions } from './lists.js';
 import type { Plan } from './plan.js';
 import { readMint, readUnits, readUsd, refuse, refuseOtherFields } from './read.js';
 
-/** The caller's rules about money. Dollars are decimal text such as `"0.25"`, with at most six decimals. */
+/**
+ * The caller's rules about money. Dollars are decimal text such as `"0.25"`, with at most six decimals. Caps count all that leaves the wallet for
+ * payments: prices, what swaps take beyond what they bring in a pinned token, network fees and rent.
+ */
 export interface PolicyOptions {
-  /** US dollars that one payment may cost. Default `"1.00"`. */
+  /** US dollars that one payment may cost, its swap included. Default `"1.00"`. */
   readonly maxPerPayment?: string;
   /** US dollars in any 60 minutes. */
   readonly maxPerHour?: string;
@@ -17,7 +21,9 @@ export interface PolicyOptions {
   readonly maxTotal?: string;
   /** US dollars in any 24 hours for each host, such as `{ 'api.example.com': '1.00' }`. Without a port it stands for all ports. */
   readonly maxPerHost?: Readonly<Record<string, string>>;
-  /** Base units that one payment may cost, by mint or pinned symbol. A mint without a price can be paid only with such a cap. */
+  /** Lamports of network fees and rent in any 24 hours, whether or not SOL has a price. Default 50000000. */
+  readonly maxLamportsPerDay?: bigint | string;
+  /** Base units that may leave for one payment, by mint or pinned symbol. A mint without a price can be paid only with such a cap. */
   readonly maxAmount?: Readonly<Record<string, bigint | string>>;
   /** More caps. All caps hold, each by itself. */
   readonly limits?: readonly LimitOptions[];
@@ -78,6 +84,7 @@ const NAMES: readonly (keyof PolicyOptions)[] = [
   'maxPerDay',
   'maxTotal',
   'maxPerHost',
+  'maxLamportsPerDay',
   'maxAmount',
   'limits',
   'allow',
@@ -100,7 +107,7 @@ export function parsePolicy(options: PolicyOptions, network: string): Policy {
   if (approve !== undefined && typeof approve !== 'function') throw refuse('policy.approve', 'must be a function.');
   if (![0, 1].includes(resign)) throw refuse('policy.resign', 'must be 0 or 1.');
   const limits = readLimits(given, network);
-  const lamports = (name: 'maxFeeLamports' | 'maxRentLamports', preset: bigint): bigint =>
+  const lamports = (name: 'maxFeeLamports' | 'maxRentLamports' | 'maxLamportsPerDay', preset: bigint): bigint =>
     readUnits(`policy.${name}`, options[name] ?? preset, 'lamports');
   const units = (name: 'maxAmount' | 'maxInAmount'): ReadonlyMap<string, bigint> =>
     readTable(name, options[name], (option, mint, amount) => [readMint(option, mint, network), readUnits(option, amount, 'base units')]);
@@ -119,6 +126,7 @@ export function parsePolicy(options: PolicyOptions, network: string): Policy {
       ...dollarCaps('maxPerDay', options.maxPerDay ?? '10.00', DAY_MS),
       ...dollarCaps('maxTotal', options.maxTotal, undefined),
       ...hostCaps(options.maxPerHost),
+      { name: 'maxLamportsPerDay', unit: LAMPORTS, limit: lamports('maxLamportsPerDay', 50_000_000n), windowMs: DAY_MS },
       ...limits.filter(({ windowMs }) => windowMs !== 0),
     ]),
     lists: Object.freeze([...readLists('deny', options.deny, network), ...readLists('allow', options.allow, network)]),
@@ -135,12 +143,12 @@ export function parsePolicy(options: PolicyOptions, network: string): Policy {
 }
 
 function dollarCaps(name: string, usd: string | undefined, windowMs: number | undefined): Cap[] {
-  return usd === undefined ? [] : [{ name, unit: 'USD', limit: readUsd(`policy.${name}`, usd), windowMs }];
+  return usd === undefined ? [] : [{ name, unit: USD, limit: readUsd(`policy.${name}`, usd), windowMs }];
 }
 
 function hostCaps(given: PolicyOptions['maxPerHost']): Cap[] {
   const limits = readTable('maxPerHost', given, (option, host, usd) => [readHost(option, host), readUsd(option, usd)]);
-  return [...limits].map(([host, limit]) => ({ name: `maxPerHost['${host}']`, unit: 'USD', limit, windowMs: DAY_MS, host }));
+  return [...limits].map(([host, limit]) => ({ name: `maxPerHost['${host}']`, unit: USD, limit, windowMs: DAY_MS, host }));
 }
 
 /** Caps by name, each name read as the caps know it. Two names of one thing would silently lose one cap. */

@@ -32,8 +32,8 @@ export function readUsd(option: string, text: unknown): bigint {
 }
 
 /** Base units, or lamports. */
-export function readUnits(option: string, amount: bigint | string, what: string): bigint {
-  const value = toAmount(amount);
+export function readUnits(option: string, amount: unknown, what: string): bigint {
+  const value = typeof amount === 'bigint' || typeof amount === 'string' ? toAmount(amount) : undefined;
   if (value === undefined) throw refuse(option, `must be ${what} as a bigint or a decimal string.`);
   return value;
 }

@@ -19,6 +19,8 @@ export interface LandInput {
   readonly bytes: Uint8Array;
   readonly lastValidBlockHeight: bigint;
   readonly resendMs: number;
+  /** Asked once the last valid height is final: what became of it, `unknown` while that is not certain. */
+  readonly lookBack: (signal: AbortSignal) => Promise<Landing>;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -31,10 +33,7 @@ const SILENCE_MS = 60_000;
 /** A blockhash lives for a minute or two, and finality comes some seconds later; a chain that takes longer has stopped. */
 const LIMIT_MS = 300_000;
 
-/**
- * Sends a transaction and repeats it until the chain has decided: confirmed, failed, or expired, which is a finalized
- * block height past the last valid one and no trace of it in the node's history.
- */
+/** Sends a transaction and repeats it until the chain has decided: confirmed, failed, or expired, which is for `lookBack` to say. */
 export async function landTransaction(input: LandInput): Promise<Landing> {
   const { rpc, signal, bytes } = input;
   const signature = firstSignature(bytes);
@@ -55,22 +54,26 @@ export async function landTransaction(input: LandInput): Promise<Landing> {
 }
 
 async function watch(input: LandInput, signature: string, bell: Bell, signal: AbortSignal): Promise<Landing> {
-  const { rpc, runtime, bytes, lastValidBlockHeight, resendMs } = input;
+  const { rpc, runtime, bytes, lastValidBlockHeight, resendMs, lookBack } = input;
   const start = runtime.now();
   let answeredAt = start;
   let sentAt = -Infinity;
-  let finalized = { slot: 0, height: 0n };
+  let finalHeight = 0n;
   const isOver = () => signal.aborted;
-  const isPast = () => finalized.height > lastValidBlockHeight;
+  const isPast = () => finalHeight > lastValidBlockHeight;
 
-  const status = async (more: { history?: boolean; minContextSlot?: number }): Promise<SignatureStatus | null | undefined> => {
+  const answered = async <T>(ask: () => Promise<T>): Promise<T | undefined> => {
     try {
-      const [found = null] = await rpc.statuses([signature], { signal, ...more });
+      const answer = await ask();
       answeredAt = runtime.now();
-      return found;
+      return answer;
     } catch {
       return undefined;
     }
+  };
+  const status = async (): Promise<SignatureStatus | undefined> => {
+    const [found = null] = (await answered(() => rpc.statuses([signature], { signal }))) ?? [];
+    return found ?? undefined;
   };
   // Neither is awaited: a node that hangs on one call must not keep us from hearing what it did. A first sending that
   // throws may have been taken all the same; only the chain counts.
@@ -78,15 +81,10 @@ async function watch(input: LandInput, signature: string, bell: Bell, signal: Ab
   const checkHeight = () =>
     void rpc.tip('finalized', { signal }).then(
       (tip) => {
-        if (tip.height > finalized.height) finalized = tip;
+        if (tip.height > finalHeight) finalHeight = tip.height;
       },
       () => undefined,
     );
-  /** Asked once no block can include it any more, of a node that has seen as much: another may answer than the one that gave the height. */
-  const lookBack = async (): Promise<Landing | undefined> => {
-    const last = await status({ history: true, minContextSlot: finalized.slot });
-    return last === null ? { outcome: 'expired' } : decided(last);
-  };
 
   while (!isOver() && runtime.now() - answeredAt < SILENCE_MS && runtime.now() - start < LIMIT_MS) {
     if (!isPast() && runtime.now() - sentAt >= resendMs) {
@@ -96,15 +94,15 @@ async function watch(input: LandInput, signature: string, bell: Bell, signal: Ab
     }
     await bell.wait(Math.min(POLL_MS, resendMs), signal);
     if (isOver()) break;
-    const landing = isPast() ? await lookBack() : decided(await status({}));
-    if (landing !== undefined) return landing;
+    const landing = isPast() ? await answered(() => lookBack(signal)) : decided(await status());
+    if (landing !== undefined && landing.outcome !== 'unknown') return landing;
   }
   return { outcome: 'unknown' };
 }
 
 /** A failure counts from `confirmed` too: on a fork that is dropped, it has not happened. */
-function decided(status: SignatureStatus | null | undefined): Landing | undefined {
-  if (status === null || status === undefined || status.commitment === 'processed') return undefined;
+function decided(status: SignatureStatus | undefined): Landing | undefined {
+  if (status === undefined || status.commitment === 'processed') return undefined;
   const { slot, error } = status;
   return error === null ? { outcome: 'confirmed', slot } : { outcome: 'failed', error, slot };
 }

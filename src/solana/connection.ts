@@ -3,11 +3,13 @@ import type { AccountInfo } from '@solana/web3.js';
 import { base64 } from '@scure/base';
 import { ConfigError } from '../errors.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../network.js';
+import { systemRuntime } from '../runtime.js';
 import { isAddress } from './address.js';
 import { askNodes, explainShape, explainWeb3Error, inTurn } from './failover.js';
 import type { Node } from './failover.js';
 import { Fault } from './fault.js';
 import { askGenesis, checkedNode } from './genesis.js';
+import { knownHeight, mayLiveUntil, type KnownHeight } from './height.js';
 import { readInner } from './inner.js';
 import { readLanded } from './landed.js';
 import { errorText, safeInteger } from './reply.js';
@@ -69,11 +71,18 @@ function rpcOver(all: Nodes): Rpc {
     unchecked = false,
   ): Promise<T> => askNodes(nodes, timeoutMs, closing.signal, { method, signal: call?.signal, ask: task, unchecked });
 
+  const heights = new Map<Node, KnownHeight>();
+  let single: ReadonlyMap<Node, Rpc> | undefined;
+  const singles = () => (single ??= new Map(nodes.map((node) => [node, nodes.length === 1 ? rpc : rpcOver({ ...all, nodes: [node] })])));
+
   const rpc: Rpc = {
     accounts: async (addresses, call) => {
       const keys = addresses.map(toKey);
       return ask('getMultipleAccounts', call, async (node) => {
-        const { context, value } = await node.getMultipleAccountsInfoAndContext(keys, settings(call));
+        const { context, value } = await node.getMultipleAccountsInfoAndContext(keys, {
+          ...settings(call),
+          commitment: call?.commitment ?? COMMITMENT,
+        });
         if (value.length !== addresses.length) throw new Fault('invalid', 'it has not as many accounts as were asked for');
         return { slot: readSlot(context, call), accounts: value.map((one) => (one === null ? null : readAccount(one))) };
       });
@@ -92,19 +101,23 @@ function rpcOver(all: Nodes): Rpc {
     },
 
     latestBlockhash: (call) =>
-      ask('getLatestBlockhash', call, async (node) => {
-        const { context, value } = await node.getLatestBlockhashAndContext(settings(call));
+      ask('getLatestBlockhash', call, async (connection, node) => {
+        // Its own height, at the same time: what it says of the blockhash is held against that.
+        const [{ context, value }, tip] = await Promise.all([
+          connection.getLatestBlockhashAndContext(settings(call)),
+          heights.get(node)?.recent() ?? readTip(connection, COMMITMENT, call),
+        ]);
+        if (heights.get(node)?.recent() === undefined) heights.set(node, knownHeight(tip, systemRuntime.now));
         // A blockhash is 32 bytes in base58, as an address is.
         if (!isAddress(value.blockhash)) throw new Fault('invalid', 'the blockhash is not one');
         const lastValidBlockHeight = BigInt(safeInteger(value.lastValidBlockHeight));
-        return { blockhash: value.blockhash, lastValidBlockHeight, slot: readSlot(context, call) };
+        const slot = readSlot(context, call);
+        if (!mayLiveUntil(lastValidBlockHeight, slot, tip))
+          throw new Fault('invalid', 'the last valid block height is none that its own block height allows');
+        return { blockhash: value.blockhash, lastValidBlockHeight, slot };
       }),
 
-    tip: (commitment, call) =>
-      ask('getEpochInfo', call, async (node): Promise<Tip> => {
-        const { absoluteSlot, blockHeight } = await node.getEpochInfo({ ...settings(call), commitment });
-        return { slot: readSlot({ slot: absoluteSlot }, call), height: BigInt(safeInteger(blockHeight)) };
-      }),
+    tip: (commitment, call) => ask('getEpochInfo', call, (connection) => readTip(connection, commitment, call)),
 
     isBlockhashValid: (blockhash, call) =>
       ask('isBlockhashValid', call, async (node) => {
@@ -178,18 +191,10 @@ function rpcOver(all: Nodes): Rpc {
       }),
 
     transaction: (signature, call) =>
-      ask('getTransaction', call, async (node) => {
-        const found = await node.getTransaction(signature, { commitment: COMMITMENT, maxSupportedTransactionVersion: 0 });
-        return found === null ? null : readLanded(found);
-      }),
-
-    signed: (signature, call) =>
       ask('getTransaction', call, async (connection, node) => {
         try {
           const found = await connection.getTransaction(signature, { commitment: COMMITMENT, maxSupportedTransactionVersion: 0 });
-          if (found === null) return null;
-          if (found.meta === null) throw new Fault('invalid', 'the transaction comes without its effects');
-          return { slot: safeInteger(found.slot), error: errorText(found.meta.err), signatures: found.transaction.signatures };
+          return found === null ? null : readLanded(found);
         } catch (error) {
           const fault = error instanceof Fault ? error : node.explain(error);
           if (fault.code === NEWER_VERSION) return 'newer';
@@ -221,7 +226,7 @@ function rpcOver(all: Nodes): Rpc {
 
     onAccount: (address, listener) => socket.watchAccount(address, listener),
 
-    alone: () => (nodes.length === 1 ? [rpc] : inTurn(nodes).map((node) => rpcOver({ ...all, nodes: [node] }))),
+    alone: () => inTurn(nodes).flatMap((node) => singles().get(node) ?? []),
 
     close() {
       closing.abort(new Fault('unavailable', 'the connection was closed'));
@@ -229,6 +234,11 @@ function rpcOver(all: Nodes): Rpc {
     },
   };
   return rpc;
+}
+
+async function readTip(connection: Connection, commitment: Commitment, call: CallOptions | undefined): Promise<Tip> {
+  const { absoluteSlot, blockHeight } = await connection.getEpochInfo({ ...settings(call), commitment });
+  return { slot: readSlot({ slot: absoluteSlot }, call), height: BigInt(safeInteger(blockHeight)) };
 }
 
 function toNode(url: string, given: typeof fetch | undefined): Node {

@@ -67,9 +67,6 @@ export interface LandedTransaction {
   readonly lamports: ReadonlyMap<Address, { readonly before: bigint; readonly after: bigint }>;
 }
 
-/** Who signed a landed transaction, and how it ended. */
-export type Signed = Pick<LandedTransaction, 'slot' | 'error' | 'signatures'>;
-
 /** A slot and the number of blocks up to it, of one and the same block. */
 export interface Tip {
   readonly slot: number;
@@ -90,8 +87,11 @@ export interface SignatureInfo {
  * Reads are at `confirmed` unless they say otherwise.
  */
 export interface Rpc {
-  /** At most 100 addresses a call. */
-  accounts(addresses: readonly Address[], options?: CallOptions): Promise<{ slot: number; accounts: (Account | null)[] }>;
+  /** At most 100 addresses a call; at a commitment, or at `confirmed`. */
+  accounts(
+    addresses: readonly Address[],
+    options?: CallOptions & { readonly commitment?: Commitment },
+  ): Promise<{ slot: number; accounts: (Account | null)[] }>;
   /** Token accounts of an owner, of both token programs. */
   tokenAccounts(owner: Address, options?: CallOptions): Promise<{ slot: number; accounts: { address: Address; account: Account }[] }>;
   latestBlockhash(options?: CallOptions): Promise<{ blockhash: string; lastValidBlockHeight: bigint; slot: number }>;
@@ -113,10 +113,8 @@ export interface Rpc {
   /** Hands wire bytes to the node: no preflight, no retries of its own. */
   send(transaction: Uint8Array, options?: CallOptions): Promise<void>;
   statuses(signatures: readonly string[], options?: CallOptions & { readonly history?: boolean }): Promise<(SignatureStatus | null)[]>;
-  /** A landed transaction, or null where the node does not know it. */
-  transaction(signature: string, options?: CallOptions): Promise<LandedTransaction | null>;
-  /** As {@link transaction}, for nothing but its signatures; `newer` for one of a version above 0, which is never ours. */
-  signed(signature: string, options?: CallOptions): Promise<Signed | 'newer' | null>;
+  /** A landed transaction, or null if the node does not know it; `newer` for one of a version above 0, which is never ours. */
+  transaction(signature: string, options?: CallOptions): Promise<LandedTransaction | 'newer' | null>;
   /** Newest first; older than `before`, newer than `until`. */
   signaturesFor(
     address: Address,
@@ -127,7 +125,7 @@ export interface Rpc {
   onSignature(signature: string, listener: (error: string | null) => void): () => void;
   /** Calls at each change of an account at `confirmed`, where the node has WebSocket, and once it has: silent before, and where it has not. */
   onAccount(address: Address, listener: () => void): AccountWatch;
-  /** Each node by itself, those that failed lately last: for answers that only say something together. */
+  /** Each node by itself, the same object each time, those that failed lately last: for answers that only say something together. */
   alone(): readonly Rpc[];
   close(): void;
 }

@@ -20,9 +20,14 @@ export function swapLimits(policy: { readonly maxFeeLamports: bigint; readonly m
 
 export const defaultSwapLimits: SwapLimits = { maxPriorityFeeLamports: 200_000n, maxRentLamports: 10_000_000n };
 
+/** How long a blockhash lives, and the slot as of which it was valid. */
+export interface DatedLifetime extends Lifetime {
+  readonly slot: number;
+}
+
 /** Where fresh blockhashes come from. */
 export interface BlockhashSource {
-  fresh(options?: { readonly signal?: AbortSignal | undefined }): Promise<Lifetime>;
+  fresh(options?: { readonly signal?: AbortSignal | undefined }): Promise<DatedLifetime>;
 }
 
 /** A composed transaction, with what must be true when it is done. */
@@ -55,7 +60,7 @@ export interface FinishInput {
 export interface Finished {
   readonly draft: Draft;
   readonly compute: ComputeBudget;
-  readonly lifetime: Lifetime;
+  readonly lifetime: DatedLifetime;
 }
 
 const MAX_UNITS = 1_400_000;

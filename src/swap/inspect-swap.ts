@@ -48,8 +48,11 @@ async function recompose(
   try {
     const build = await extractSwap(rpc, transaction, bounds.wallet, { signal });
     const order = { bounds: tightened(bounds, build.instruction), build: () => Promise.resolve(build), signal };
-    const { message, lastValidBlockHeight } = await prepareSwap({ rpc, runtime, blockhashes, limits }, bounds.wallet, order);
-    return { transaction: base64.encode(assembleTransaction(message, new Map())), lastValidBlockHeight: lastValidBlockHeight.toString() };
+    const { message, lifetime } = await prepareSwap({ rpc, runtime, blockhashes, limits }, bounds.wallet, order);
+    return {
+      transaction: base64.encode(assembleTransaction(message, new Map())),
+      lastValidBlockHeight: lifetime.lastValidBlockHeight.toString(),
+    };
   } catch (error) {
     // What the swap itself is refused for is in the verdict; a node that does not answer is not.
     if (!isExactChangeError(error) || error.name === 'TransportError') throw error;

@@ -1,10 +1,11 @@
+import { WSOL_MINT } from '../network.js';
 import type { Runtime } from '../runtime.js';
 import type { CallOptions, Rpc } from '../solana/rpc.js';
 import type { Signer } from '../solana/signer.js';
 import type { Address } from '../solana/types.js';
 import { type ComputeBudget, type LamportBudget, priorityFee, requiredLamports } from './budget.js';
 import { composeSwap } from './compose.js';
-import { type BlockhashSource, type Finished, type SwapLimits, finish } from './finish.js';
+import { type BlockhashSource, type DatedLifetime, type Finished, type SwapLimits, finish } from './finish.js';
 import { checkSwap } from './firewall/check-swap.js';
 import { checkComposed } from './firewall/self-check.js';
 import { fetchLookupTables } from './firewall/tables.js';
@@ -39,6 +40,8 @@ export interface SwapOrder {
   readonly build: (signal?: AbortSignal) => Promise<SwapBuild>;
   /** The output is wrapped SOL, and wanted as such: a payment is made in it. */
   readonly keepWrapped?: boolean | undefined;
+  /** Called with what it takes at most before anything is signed; a rejection keeps it from being signed. */
+  readonly onPlanned?: ((expected: SwapOutlook) => Promise<void>) | undefined;
   /** What others of our transactions may still take; read before and after the chain is. */
   readonly reserved?: (() => ReservedAmounts | Promise<ReservedAmounts>) | undefined;
   /** The chain is read at this slot or later. */
@@ -51,6 +54,8 @@ export interface SwapOutlook extends SwapBounds {
   /** The wallet's own token accounts. */
   readonly source: Address;
   readonly output: Address;
+  /** What it takes from held so much before, as of a slot: base units, or lamports of the wallet if it sells SOL. */
+  readonly before: { readonly amount: bigint; readonly slot: number };
   /** Base units that the output account held before. */
   readonly outputBefore: bigint;
   readonly networkFeeLamports: bigint;
@@ -64,8 +69,7 @@ export interface SwapOutlook extends SwapBounds {
 export interface PreparedSwap {
   /** The serialized v0 message, unsigned. */
   readonly message: Uint8Array;
-  readonly blockhash: string;
-  readonly lastValidBlockHeight: bigint;
+  readonly lifetime: DatedLifetime;
   readonly compute: ComputeBudget;
   readonly expected: SwapOutlook;
 }
@@ -75,7 +79,7 @@ export interface SignedSwap {
   readonly bytes: Uint8Array;
   /** Base58. */
   readonly signature: string;
-  readonly lastValidBlockHeight: bigint;
+  readonly lifetime: DatedLifetime;
   readonly expected: SwapOutlook;
 }
 
@@ -130,17 +134,18 @@ export async function prepareSwap(deps: Omit<SwapDeps, 'signer' | 'network'>, wa
   const { message, floors } = finished.draft;
   const maxPriorityFee = limits.maxPriorityFeeLamports;
   checkComposed(message, { expected, instruction: build.instruction, floors, lookupTables, maxPriorityFee });
-  return prepared(finished, bounds, facts);
+  return prepared(finished, bounds, facts, slot);
 }
 
 /** Prepares a swap and has the wallet sign it; sends nothing. Throws what {@link prepareSwap} throws, and `signing_failed`. */
 export async function signSwap(deps: SwapDeps, order: SwapOrder): Promise<SignedSwap> {
   const { signer, network } = deps;
-  const { message, lastValidBlockHeight, expected } = await prepareSwap(deps, signer.address, order);
+  const { message, lifetime, expected } = await prepareSwap(deps, signer.address, order);
+  await order.onPlanned?.(expected);
   const { inputMint, outputMint, maxIn, minOut } = expected;
   const amounts = { maxInAmount: maxIn.toString(), minOutAmount: minOut.toString() };
   const intent = { kind: 'swap', network, inputMint, outputMint, ...amounts } as const;
-  return { ...(await signMessage(signer, message, intent, order.signal)), lastValidBlockHeight, expected };
+  return { ...(await signMessage(signer, message, intent, order.signal)), lifetime, expected };
 }
 
 /** What was reserved before the chain was read counts on: it may have landed since, unseen by that read. */
@@ -152,17 +157,24 @@ function mergedWith(before: ReservedAmounts, reserved: () => Promise<ReservedAmo
   };
 }
 
-function prepared({ draft, compute, lifetime }: Finished, bounds: SwapBounds, facts: Omit<SwapFacts, 'reserved'>): PreparedSwap {
+/** @param readAt - The slot as of which the wallet was read. */
+function prepared(
+  { draft, compute, lifetime }: Finished,
+  bounds: SwapBounds,
+  facts: Omit<SwapFacts, 'reserved'>,
+  readAt: number,
+): PreparedSwap {
   const budget: LamportBudget = draft.budget;
   const expected: SwapOutlook = {
     ...bounds,
     source: facts.source.address,
     output: facts.output.address,
+    before: { amount: bounds.inputMint === WSOL_MINT ? facts.lamports : facts.source.balance, slot: readAt },
     outputBefore: facts.output.balance,
     networkFeeLamports: budget.networkFee,
     priorityFeeLamports: priorityFee(compute),
     rentLamports: budget.rent,
     requiredLamports: requiredLamports(budget, facts.walletMinimum),
   };
-  return { message: draft.message, compute, expected, ...lifetime };
+  return { message: draft.message, compute, expected, lifetime };
 }

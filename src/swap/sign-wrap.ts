@@ -8,7 +8,7 @@ import { requiredLamports, priorityFee } from './budget.js';
 import { signMessage } from './sign.js';
 import { composeWrap } from './wrap.js';
 
-export interface WrapOrder extends Pick<SwapOrder, 'reserved' | 'minContextSlot' | 'signal'> {
+export interface WrapOrder extends Pick<SwapOrder, 'onPlanned' | 'reserved' | 'minContextSlot' | 'signal'> {
   /** Lamports to wrap. */
   readonly amount: bigint;
 }
@@ -37,17 +37,15 @@ export async function signWrap({ rpc, signer, blockhashes, network, limits }: Sw
   });
   const amounts = { maxInAmount: amount.toString(), minOutAmount: amount.toString() };
   const intent = { kind: 'swap', network, inputMint: WSOL_MINT, outputMint: WSOL_MINT, ...amounts } as const;
-  const { address } = account;
-  return {
-    ...(await signMessage(signer, draft.message, intent, order.signal)),
-    lastValidBlockHeight: lifetime.lastValidBlockHeight,
-    expected: {
-      ...{ inputMint: WSOL_MINT, outputMint: WSOL_MINT, maxIn: amount, minOut: amount, slippageBps: 0 },
-      ...{ source: wallet, output: address, outputBefore: account.balance },
-      networkFeeLamports: draft.budget.networkFee,
-      priorityFeeLamports: priorityFee(compute),
-      rentLamports: draft.budget.rent,
-      requiredLamports: requiredLamports(draft.budget, walletMinimum),
-    },
+  const expected = {
+    ...{ inputMint: WSOL_MINT, outputMint: WSOL_MINT, maxIn: amount, minOut: amount, slippageBps: 0 },
+    ...{ source: wallet, output: account.address, before: { amount: lamports, slot }, outputBefore: account.balance },
+    networkFeeLamports: draft.budget.networkFee,
+    priorityFeeLamports: priorityFee(compute),
+    rentLamports: draft.budget.rent,
+    requiredLamports: requiredLamports(draft.budget, walletMinimum),
   };
+  await order.onPlanned?.(expected);
+  const signed = await signMessage(signer, draft.message, intent, order.signal);
+  return { ...signed, lifetime, expected };
 }

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { attemptStates, mayFollow, type AttemptState } from '../../src/journal/states.js';
 import type { Attempt, Journal, Owner } from '../../src/journal/types.js';
 import { counts, takenOf, type Cap } from '../../src/policy/caps.js';
+import { costOf, type SwapCost } from '../../src/policy/cost.js';
 import { attemptOf, DAY_MS, dayCap, fullAttemptOf, idsOf, listOf, NOW, totalCap } from '../helpers/attempts.js';
 
 /** A journal as one process has it open. */
@@ -26,12 +27,30 @@ function whatBecomes(from: AttemptState, to: AttemptState): 'replaces' | 'leaves
 const WAYS: Readonly<Record<AttemptState, readonly AttemptState[]>> = {
   reserved: [],
   abandoned: ['abandoned'],
+  unpaid: ['unpaid'],
   signed: ['signed'],
   settled: ['signed', 'settled'],
   unsettled: ['signed', 'unsettled'],
 };
 
 async function* noOwners(): AsyncIterable<Owner> {}
+
+/**
+ * What an attempt takes of a cap as of `now`: what is yet to be spent, always; what may leave later than it was signed, for a day longer than the
+ * window; what has left, from then on.
+ */
+function takesAt(cap: Cap, attempt: Attempt, now: number): bigint {
+  const { state, at, leftAt = at } = attempt;
+  if (!counts(cap, attempt)) return 0n;
+  const longer = state === 'signed' || state === 'abandoned' ? DAY_MS : 0;
+  const isIn = cap.windowMs === undefined || state === 'reserved' || leftAt > now - cap.windowMs - longer;
+  return isIn ? (costOf(attempt, attemptStates[state].counts).get(cap.unit) ?? 0n) : 0n;
+}
+
+const swapCost = (taken: number): SwapCost => ({
+  ...{ swaps: 1, lossMicroUsd: `${taken}`, feeMicroUsd: '1', lamports: `${2 * taken}`, boughtMicroUsd: '0' },
+  inputs: { other: `${3 * taken}` },
+});
 
 /** Every promise of the port that a journal makes, whatever keeps it. `durable` ones are opened again too. */
 export function journalContract(name: string, open: () => Promise<OpenJournal>, { durable = false } = {}): void {
@@ -151,7 +170,20 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
           mint: fc.constantFrom('mint', 'other'),
         });
         const step = fc.record({
-          what: fc.constantFrom('reserve', 'reserve', 'reserve', 'signed', 'settled', 'unsettled', 'abandoned', 'release'),
+          what: fc.constantFrom(
+            'reserve',
+            'reserve',
+            'reserve',
+            'raise',
+            'signed',
+            'settled',
+            'unsettled',
+            'abandoned',
+            'unpaid',
+            'release',
+          ),
+          swap: fc.constantFrom('swapped', 'swapping', undefined),
+          left: fc.boolean(),
           which: fc.nat(30),
           take: fc.nat(60),
           priced: fc.boolean(),
@@ -164,37 +196,50 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
           totalCap(300n, { host: 'a.test' }),
           dayCap(120n, { unit: 'mint', payTo: 'one' }),
           totalCap(500n, { unit: 'other', mint: 'other', host: 'b.test' }),
+          dayCap(900n, { unit: 'lamports', windowMs: 2 * DAY_MS }),
+          dayCap(3n, { unit: 'swaps', windowMs: 7_200_000 }),
         ];
         const run = async (steps: readonly (typeof step extends fc.Arbitrary<infer T> ? T : never)[]) => {
           const whose = { wallet: randomUUID(), network: 'network' };
           const model = new Map<string, Attempt>();
-          const modelUsed = (cap: Cap, now: number) =>
-            [...model.values()]
-              .filter(
-                ({ state, at }) =>
-                  attemptStates[state].counts && (cap.windowMs === undefined || state === 'reserved' || at > now - cap.windowMs),
-              )
-              .reduce((sum, one) => sum + takenOf(cap, one), 0n);
+          const modelUsed = (cap: Cap, now: number, without?: Attempt) =>
+            [...model.values()].reduce((sum, one) => (one.id === without?.id ? sum : sum + takesAt(cap, one, now)), 0n);
+          /** A cap that more is taken of than before, and that has no room for it. */
+          const blocking = (next: Attempt, now: number, before?: Attempt) => {
+            const takes = (one: Attempt, cap: Cap) =>
+              counts(cap, one) ? (costOf(one, attemptStates[one.state].counts).get(cap.unit) ?? 0n) : 0n;
+            const cap = caps.find((one) => {
+              const taken = takes(next, one);
+              return taken > (before === undefined ? 0n : takes(before, one)) && modelUsed(one, now, before) + taken > one.limit;
+            });
+            return cap === undefined ? undefined : { cap, used: modelUsed(cap, now, before) };
+          };
           let now = NOW;
-          for (const { what, which, take, priced, spot: place, after } of steps) {
+          for (const { what, which, take, priced, spot: place, after, swap, left } of steps) {
             now += after;
             const one = [...model.values()][which % Math.max(1, model.size)];
             if (what === 'reserve') {
               const text = String(take);
               const { microUsd: _price, ...next } = attemptOf({ ...whose, ...place, at: now, amount: text });
               const attempt = priced ? { ...next, microUsd: text } : next;
-              const full = caps.find((cap) => takenOf(cap, attempt) > 0n && modelUsed(cap, now) + takenOf(cap, attempt) > cap.limit);
-              const expected = full === undefined ? undefined : { cap: full, used: modelUsed(full, now) };
+              const expected = blocking(attempt, now);
               expect(await journal.reserve(attempt, caps)).toEqual(expected);
-              if (full === undefined) model.set(attempt.id, attempt);
+              if (expected === undefined) model.set(attempt.id, attempt);
             } else if (one !== undefined && what === 'release') {
               await journal.release(one.id);
-              if (attemptStates[one.state].release) model.delete(one.id);
-            } else if (one !== undefined && what !== 'release') {
-              const put = journal.put({ ...one, state: what });
+              if (attemptStates[one.state].release && one.swapped === undefined) model.delete(one.id);
+            } else if (one !== undefined && what === 'raise') {
+              const next: Attempt = { ...one, ...(swap === undefined ? {} : { [swap]: swapCost(take) }) };
+              const expected = blocking(next, one.at, one);
+              if (whatBecomes(one.state, one.state) !== 'replaces') continue;
+              expect(await journal.put(next, caps)).toEqual(expected);
+              if (expected === undefined) model.set(one.id, next);
+            } else if (one !== undefined && what !== 'release' && what !== 'raise') {
+              const next: Attempt = { ...one, state: what, ...(left ? { leftAt: now } : {}) };
+              const put = journal.put(next);
               if (whatBecomes(one.state, what) === 'is refused, and leaves') await expect(put).rejects.toThrow(one.id);
               else await put;
-              if (mayFollow(one.state, what)) model.set(one.id, { ...one, state: what });
+              if (mayFollow(one.state, what)) model.set(one.id, next);
             }
             expect(await journal.used(whose, caps, now)).toEqual(caps.map((cap) => modelUsed(cap, now)));
           }
@@ -214,13 +259,52 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
       });
 
       it('to the millisecond what is in a window, and for ever where there is none', async () => {
-        await brought('signed');
+        await brought('settled');
         for (const windowMs of [1, 1_000, DAY_MS, 30 * DAY_MS]) {
           const cap = dayCap(0n, { windowMs });
           const looks = [-60_000, 0, windowMs - 1, windowMs, windowMs + 1].map((later) => used(cap, NOW + later));
           expect(await Promise.all(looks)).toEqual([10_000n, 10_000n, 10_000n, 0n, 0n]);
         }
         expect(await used(totalCap(0n), NOW + 1_000 * DAY_MS)).toBe(10_000n);
+      });
+
+      it('what may still leave for a day longer than its window, and what has left from then on', async () => {
+        const one = await brought('signed');
+        const looks = async () => {
+          const after = [NOW + 1_000, NOW + DAY_MS + 999, NOW + DAY_MS + 1_000];
+          return Promise.all(after.map((at) => used(dayCap(0n, { windowMs: 1_000 }), at)));
+        };
+        expect(await looks()).toEqual([10_000n, 10_000n, 0n]);
+        await journal.put({ ...one, state: 'settled', leftAt: NOW + DAY_MS });
+        expect(await looks()).toEqual([10_000n, 10_000n, 0n]);
+        expect(await used(dayCap(0n, { windowMs: 1_000 }), NOW + DAY_MS + 998)).toBe(10_000n);
+      });
+
+      it('what swaps took, whatever becomes of the payment, and forgets none of it', async () => {
+        const [taken, caps] = [swapCost(40), [dayCap(0n), totalCap(0n, { unit: 'other' }), totalCap(0n, { unit: 'swaps' })]];
+        for (const state of STATES) {
+          const whose: Owner = { wallet: randomUUID(), network: 'network' };
+          const one = await brought(state, { ...whose, swapped: taken });
+          const price = attemptStates[state].counts ? 10_000n : 0n;
+          expect(await journal.used(whose, caps, NOW), state).toEqual([price + 41n, 120n, 1n]);
+          await journal.release(one.id);
+          expect(await journal.used(whose, caps, NOW), state).toEqual([price + 41n, 120n, 1n]);
+        }
+      });
+
+      it('what a put brings under the caps that it is given, or refuses it and leaves all as it was', async () => {
+        const cap = dayCap(10_100n);
+        const one = await reserved();
+        expect(await journal.put({ ...one, swapping: swapCost(100) }, [cap])).toEqual({ cap, used: 0n });
+        expect(await all()).toEqual([one]);
+        expect(await journal.put({ ...one, swapping: swapCost(99) }, [cap])).toBeUndefined();
+        expect(await used(cap)).toBe(10_100n);
+        // What takes no more than before is never refused.
+        expect(await journal.put({ ...one, swapping: swapCost(98) }, [dayCap(1n)])).toBeUndefined();
+        const rivals = await Promise.all([reserved({ microUsd: '0' }), reserved({ microUsd: '0' }), reserved({ microUsd: '0' })]);
+        const raised = await Promise.all(rivals.map((rival) => journal.put({ ...rival, swapping: swapCost(0) }, [cap])));
+        expect(raised.filter((block) => block === undefined)).toHaveLength(1);
+        expect(await used(cap)).toBe(10_100n);
       });
 
       it('whatever is reserved, however long it waits to be spent', async () => {
@@ -232,6 +316,7 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
         });
         // Spent, it counts from then on.
         await journal.put({ ...one, state: 'signed', at: NOW + 5_000 });
+        await journal.put({ ...one, state: 'settled', at: NOW + 5_000 });
         expect([
           await used(dayCap(0n, { windowMs: 1_000 }), NOW + 5_999),
           await used(dayCap(0n, { windowMs: 1_000 }), NOW + 6_000),
@@ -239,7 +324,7 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
       });
 
       it('in a window by the time of the attempt that is to be reserved', async () => {
-        await brought('signed');
+        await brought('settled');
         const at = (later: number) => journal.reserve(own({ at: NOW + later }), [dayCap(10_000n)]);
         expect(await at(DAY_MS - 1)).toMatchObject({ used: 10_000n });
         expect(await at(DAY_MS)).toBeUndefined();
@@ -301,7 +386,7 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
 
       it.each(STATES)('knows whether an attempt that is %s has come to nothing', async (state) => {
         const first = await brought(state, { idempotencyKey: 'key' });
-        const free = state === 'abandoned' || state === 'unsettled';
+        const free = !attemptStates[state].counts;
         expect(await journal.reserve(own({ idempotencyKey: 'key' }), [])).toEqual(free ? undefined : { taken: first });
       });
 

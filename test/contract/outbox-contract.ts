@@ -31,7 +31,7 @@ const LEASE_MS = 30_000;
 const HOUR_MS = 3_600_000;
 
 const swapOf = (signature: string): NonNullable<Attempt['swap']> => ({
-  ...{ signature, transaction: 'AAEC', lastValidBlockHeight: '9', provider: 'provider' },
+  ...{ signature, transaction: 'AAEC', blockhash: 'hash', blockhashSlot: 1, lastValidBlockHeight: '9', provider: 'provider' },
   ...{ inputMint: 'in', outputMint: 'mint', source: 'from', output: 'to' },
   quoted: { inAmount: '3', outAmount: '4', feeLamports: '5' },
 });

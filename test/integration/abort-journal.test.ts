@@ -24,13 +24,13 @@ function slow(
   const written: Attempt[] = [];
   let letWrite = (): void => undefined;
   const gate = new Promise<void>((resolve) => (letWrite = resolve));
-  const put: Journal['put'] = async (attempt) => {
+  const put: Journal['put'] = async (attempt, caps) => {
     if (which(attempt)) {
       onHeld();
       await gate;
       written.push(attempt);
     }
-    await inner.put(attempt);
+    return inner.put(attempt, caps);
   };
   return { journal: { ...inner, put }, written, letWrite };
 }

@@ -43,9 +43,9 @@ function slow(isSlow: (attempt: Attempt) => Promise<void> | undefined): Journal 
   const journal = memoryJournal();
   return {
     ...journal,
-    put: async (attempt) => {
+    put: async (attempt, caps) => {
       await isSlow(attempt);
-      await journal.put(attempt);
+      return journal.put(attempt, caps);
     },
   };
 }

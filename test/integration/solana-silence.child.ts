@@ -11,6 +11,7 @@ import { landTransaction } from '../../src/solana/confirm.js';
 import { connectRpc } from '../../src/solana/connection.js';
 import { transferLamports } from '../../src/solana/instructions.js';
 import { assembleTransaction, compileMessage } from '../../src/solana/transaction.js';
+import { lookBackAt } from '../helpers/look-back.js';
 
 const wallet = addressOf(new Uint8Array(32).fill(1));
 const message = compileMessage({
@@ -51,6 +52,7 @@ async function use(urls: readonly string[], wsUrl?: string): Promise<void> {
     bytes,
     lastValidBlockHeight: 1n,
     resendMs: 100,
+    lookBack: lookBackAt(rpc, bytes),
     signal: controller.signal,
   });
   await systemRuntime.sleep(700);

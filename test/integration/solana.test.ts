@@ -22,9 +22,10 @@ import {
   transferLamports,
 } from '../../src/solana/instructions.js';
 import { createKeySigner } from '../../src/solana/keys.js';
-import type { Rpc } from '../../src/solana/rpc.js';
+import type { LandedTransaction, Rpc } from '../../src/solana/rpc.js';
 import { readTables } from '../../src/solana/tables.js';
 import { assembleTransaction, compileMessage, decodeTransaction, firstSignature } from '../../src/solana/transaction.js';
+import { lookBackAt } from '../helpers/look-back.js';
 import type { Instruction, LookupTable } from '../../src/solana/types.js';
 
 const { USDC, SOL, PYUSD } = SANDBOX_MINTS;
@@ -56,7 +57,12 @@ async function sign(instructions: readonly Instruction[], lookupTables: readonly
 
 const pay = (lamports: bigint) => transferLamports({ from: signer.address, to: payee, lamports });
 const land = (signed: { bytes: Uint8Array; lastValidBlockHeight: bigint }, signal?: AbortSignal) =>
-  landTransaction({ rpc, runtime: systemRuntime, resendMs: 100, ...signed, signal });
+  landTransaction({ rpc, runtime: systemRuntime, resendMs: 100, lookBack: lookBackAt(rpc, signed.bytes), ...signed, signal });
+const landedAs = async (signature: string): Promise<LandedTransaction> => {
+  const landed = await rpc.transaction(signature);
+  if (landed === null || landed === 'newer') throw new Error(`${signature} is not there`);
+  return landed;
+};
 const balance = () => node.chain.account(address(payee))?.lamports ?? 0n;
 
 describe('connectRpc on a real chain', () => {
@@ -157,15 +163,15 @@ describe('connectRpc on a real chain', () => {
     const landing = await land(signed);
     expect(landing.outcome).toBe('confirmed');
     const signature = firstSignature(signed.bytes);
-    const landed = await rpc.transaction(signature);
+    const landed = await landedAs(signature);
     expect(landed).toMatchObject({ error: null, feeLamports: 5_200n, signatures: [signature] });
-    expect(landed?.tokenChanges).toEqual(
+    expect(landed.tokenChanges).toEqual(
       expect.arrayContaining([
         { account: usdcAccount, mint: USDC.address, owner: signer.address, before: 5_000_000n, after: 3_750_000n },
         { account: destination, mint: USDC.address, owner: payee, before: 0n, after: 1_250_000n },
       ]),
     );
-    expect(landed?.lamports.get(signer.address)?.before).toBe(1_000_000_000n);
+    expect(landed.lamports.get(signer.address)?.before).toBe(1_000_000_000n);
     expect(await rpc.signaturesFor(usdcAccount, { limit: 1 })).toMatchObject([{ signature, error: null, memo: '[5] hello' }]);
     expect(await rpc.transaction(firstSignature((await sign([pay(2n)])).bytes))).toBeNull();
   });
@@ -181,7 +187,7 @@ describe('connectRpc on a real chain', () => {
     const signed = await sign([pay(10_000_000n)], await readTables(rpc, [table]));
     expect(decodeTransaction(signed.bytes)?.lookups).toEqual([{ table, writable: [0], readonly: [] }]);
     expect((await land(signed)).outcome).toBe('confirmed');
-    expect((await rpc.transaction(firstSignature(signed.bytes)))?.lamports.get(payee)).toEqual({ before: 0n, after: 10_000_000n });
+    expect((await landedAs(firstSignature(signed.bytes))).lamports.get(payee)).toEqual({ before: 0n, after: 10_000_000n });
   });
 
   it('fails over to the second node, and sends there', async () => {

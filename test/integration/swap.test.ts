@@ -18,6 +18,7 @@ import { boundsOf, signSwap, type SignedSwap, type SwapDeps, type SwapOrder } fr
 import { signWrap } from '../../src/swap/sign-wrap.js';
 import { quoteExactOutput } from '../../src/swap/sizing.js';
 import type { SwapProvider, SwapQuote } from '../../src/swap/types.js';
+import { lookBackAt } from '../helpers/look-back.js';
 
 const runtime = systemRuntime;
 const FEE = 5_000n;
@@ -66,8 +67,8 @@ function sign({ deps, provider, wallet }: Swapper, quote: SwapQuote, change: Par
   return signSwap(deps, { bounds: boundsOf(quote), build: (signal) => provider.build(quote, wallet.address, signal), ...change });
 }
 
-const land = ({ bytes, lastValidBlockHeight }: SignedSwap) =>
-  landTransaction({ rpc, runtime, bytes, lastValidBlockHeight, resendMs: 1_000 });
+const land = ({ bytes, lifetime: { lastValidBlockHeight } }: SignedSwap) =>
+  landTransaction({ rpc, runtime, bytes, lastValidBlockHeight, resendMs: 1_000, lookBack: lookBackAt(rpc, bytes) });
 const lamports = ({ wallet }: Swapper) => sandbox.chain.account(address(wallet.address))?.lamports ?? 0n;
 const held = ({ wallet }: Swapper, symbol: MintSymbol) =>
   symbol === 'SOL' ? Promise.resolve(wrapped(wallet.address)) : sandbox.balance(wallet.address, symbol);

@@ -101,6 +101,8 @@ describe('the webhooks of the document', () => {
   const swap = {
     signature: 's',
     transaction: 'AAEC',
+    blockhash: 'h',
+    blockhashSlot: 1,
     lastValidBlockHeight: '9',
     provider: 'jupiter-v1',
     inputMint: 'i',

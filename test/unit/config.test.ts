@@ -39,7 +39,14 @@ describe('defaults', () => {
       autoSwap: false,
       retryWindow: 60_000,
       timeouts: { rpc: 10_000, jupiter: 10_000, service: 30_000, terms: 10_000, payment: 120_000 },
-      policy: { maxPerPayment: 1_000_000n, caps: [{ name: 'maxPerDay', limit: 10_000_000n }], maxSlippageBps: 50 },
+      policy: {
+        maxPerPayment: 1_000_000n,
+        caps: [
+          { name: 'maxPerDay', unit: 'USD', limit: 10_000_000n, windowMs: 86_400_000 },
+          { name: 'maxLamportsPerDay', unit: 'lamports', limit: 50_000_000n, windowMs: 86_400_000 },
+        ],
+        maxSlippageBps: 50,
+      },
     });
     expect(config.signer.address).toBe(address);
     for (const name of ['apiUrl', 'apiKey', 'transport', 'journal', 'connection', 'swapFrom', 'wsUrl', 'jupiterApiKey'])

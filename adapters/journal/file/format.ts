@@ -3,6 +3,7 @@ import type { Carried, StoreContent } from '../../../src/journal/attempt-store.j
 import { isEndpoint, isOutboxJob } from '../../../src/journal/outbox-json.js';
 import type { OutboxContent, OutboxRecord } from '../../../src/journal/outbox-store.js';
 import type { Attempt } from '../../../src/journal/types.js';
+import { PAYMENTS, USD } from '../../../src/policy/cost.js';
 import { isRecord } from '../../../src/record.js';
 import { crc32 } from './crc32.js';
 
@@ -164,18 +165,29 @@ function readRecord(value: unknown): FileRecord | undefined {
   return carried === undefined ? undefined : { carry: carried };
 }
 
-function carryJson({ amount, microUsd, payments, ...rest }: Carried): Record<string, string | number> {
-  return { ...rest, amount: amount.toString(), microUsd: microUsd.toString(), payments: payments.toString() };
+function carryJson({ cost, ...rest }: Carried): object {
+  return { ...rest, cost: Object.fromEntries([...cost].map(([unit, value]) => [unit, value.toString()])) };
 }
 
 function readCarry(value: unknown): Carried | undefined {
   if (!isRecord(value)) return undefined;
-  const { wallet, network, host, payTo, mint, until } = value;
-  const [amount, microUsd, payments] = [toSum(value['amount']), toSum(value['microUsd']), toSum(value['payments'])];
-  if (amount === undefined || microUsd === undefined || payments === undefined || typeof until !== 'number') return undefined;
+  const { wallet, network, host, payTo, mint, until, cost } = value;
   if (typeof wallet !== 'string' || typeof network !== 'string' || typeof host !== 'string') return undefined;
-  if (typeof payTo !== 'string' || typeof mint !== 'string') return undefined;
-  return { wallet, network, host, payTo, mint, amount, microUsd, payments, until };
+  if (typeof payTo !== 'string' || typeof mint !== 'string' || typeof until !== 'number') return undefined;
+  // Before costs had units of their own, a carry had the three that there were.
+  const sums = readCost(cost ?? { [mint]: value['amount'], [USD]: value['microUsd'], [PAYMENTS]: value['payments'] });
+  return sums === undefined ? undefined : { wallet, network, host, payTo, mint, cost: sums, until };
+}
+
+function readCost(value: unknown): Map<string, bigint> | undefined {
+  if (!isRecord(value)) return undefined;
+  const cost = new Map<string, bigint>();
+  for (const [unit, text] of Object.entries(value)) {
+    const sum = toSum(text);
+    if (sum === undefined) return undefined;
+    cost.set(unit, sum);
+  }
+  return cost;
 }
 
 function toSum(value: unknown): bigint | undefined {

@@ -55,13 +55,15 @@ export function journalAt(path: string, parts: LogParts, options: JournalOptions
         if (kept !== undefined) write({ put: kept });
         return refused;
       }),
-    put: (attempt) =>
+    put: (attempt, caps) =>
       run((stores, write) => {
         const before = stores.attempts.get(attempt.id);
-        const kept = stores.attempts.put(attempt);
-        if (kept === undefined) return;
-        write({ put: kept });
-        tell(stores, write, before, kept);
+        const done = stores.attempts.put(attempt, caps);
+        if ('cap' in done) return done;
+        if (done.kept === undefined) return undefined;
+        write({ put: done.kept });
+        tell(stores, write, before, done.kept);
+        return undefined;
       }),
     release: (id) =>
       run((stores, write) => {

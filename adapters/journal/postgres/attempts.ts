@@ -1,9 +1,10 @@
 import { copyOf } from '../../../src/journal/attempt-json.js';
 import { isFoundByRequest } from '../../../src/journal/attempt-store.js';
+import { costIn, countedAt, lacksRoom } from '../../../src/journal/counting.js';
 import { jobsOf } from '../../../src/journal/notices.js';
 import { attemptStates, mayFollow, type AttemptState } from '../../../src/journal/states.js';
-import type { Attempt, Journal } from '../../../src/journal/types.js';
-import { takenOf } from '../../../src/policy/caps.js';
+import type { Attempt, CapBlock, Journal, Owner } from '../../../src/journal/types.js';
+import { takenOf, type Cap } from '../../../src/policy/caps.js';
 import { plainHost, portless } from '../../../src/policy/hosts.js';
 import { systemRuntime } from '../../../src/runtime.js';
 import { batchedReserve } from './batch.js';
@@ -35,18 +36,40 @@ export function attemptsIn(database: Database, tables: Tables, { adding, always 
   const { attempts, schema } = tables;
   const reserve = batchedReserve(database, tables);
   const put = (only = '') => `
-    update ${attempts} set (${ATTEMPT_COLUMNS}) = ($5, $6, $7::float8, $8, $9, $10, $11, $12::numeric, $13::numeric, $14, $15, $16)
+    update ${attempts} set (${ATTEMPT_COLUMNS}) = ($5, $6::boolean, $7::float8, $8, $9, $10, $11, $12::text[], $13::numeric[], $14, $15, $16)
     where id = $3 and wallet = $1 and network = $2 and state = any ($4::text[]) ${only}
     returning id`;
-  const release = (only = '') => `delete from ${attempts} where id = $1 and state = any ($2::text[]) ${only} returning id, record`;
+  // As `mayRelease`: what swaps cost stays.
+  const release = (only = '') =>
+    `delete from ${attempts} where id = $1 and state = any ($2::text[]) and not keep ${only} returning id, record`;
   const telling = told(adding, tables, put(), release());
   const writes = always ? telling : untilTold(database, tables, { put, release }, telling);
+  const usedRows = `select used::text from (${capRows(tables)}) capped order by n`;
+  const lockFor = (owner: Owner) => lockKey(schema, 'reserve', ...ownerParts(owner));
+
+  /** Writes an attempt that takes more than before, if the caps have room: no reservation of the owner is made meanwhile. */
+  const raise = (attempt: Attempt, values: unknown[], caps: readonly Cap[]): Promise<Row[] | CapBlock> =>
+    adding('put', digest('attempt', attempt.id), async (query, add) => {
+      await query('select pg_advisory_xact_lock($1::bigint)::text', [lockFor(attempt)]);
+      const [row] = await query(`select record from ${attempts} where id = $1 for update`, [attempt.id]);
+      if (row === undefined) return [];
+      const before = recordOf(row);
+      const asked = caps.map((cap) => ({ cap, cost: 0n }));
+      const rows = await query(usedRows, [...ownerParts(attempt), ...capValues(asked, attempt.at)]);
+      for (const [index, cap] of caps.entries()) {
+        const block = lacksRoom(cap, attempt, BigInt(rows[index]?.['used'] ?? 0), before);
+        if (block !== undefined) return block;
+      }
+      const written = await query(put(), values);
+      if (written.length > 0) await add(jobsOf(before, attempt, systemRuntime.now()));
+      return written;
+    });
 
   return {
     async reserve(given, caps) {
       const attempt = copyOf(given);
       const asked = caps.map((cap) => ({ cap, cost: takenOf(cap, attempt) })).filter(({ cost }) => cost > 0n);
-      const key = lockKey(schema, 'reserve', ...ownerParts(attempt));
+      const key = lockFor(attempt);
       const values = [
         ...ownerParts(attempt),
         ...capValues(asked, attempt.at),
@@ -62,16 +85,17 @@ export function attemptsIn(database: Database, tables: Tables, { adding, always 
       return blocking === undefined ? undefined : { cap: blocking.cap, used: BigInt(row?.['used'] ?? 0) };
     },
 
-    async put(given) {
+    async put(given, caps = []) {
       const attempt = copyOf(given);
       const from = states.filter((state) => mayFollow(state, attempt.state));
       const values = [...ownerParts(attempt), attempt.id, from, ...columnsOf(attempt)];
-      const written = await pastDeadlock(() => writes.put(attempt, values));
-      if (written.length > 0) return;
+      const written = await pastDeadlock(() => (caps.length === 0 ? writes.put(attempt, values) : raise(attempt, values, caps)));
+      if ('cap' in written) return written;
+      if (written.length > 0) return undefined;
       // Asked afterwards: within one statement an attempt that is being released would still seem to be there.
       const [standing] = await database.query('put', `select state from ${attempts} where id = $1`, [attempt.id]);
       if (standing === undefined) throw new Error(`The attempt ${attempt.id} is not in the journal: it was released.`);
-      if (decided.some((state) => state === standing['state'])) return;
+      if (decided.some((state) => state === standing['state'])) return undefined;
       throw new Error(`The attempt ${attempt.id} is something else by now: it must not go on.`);
     },
 
@@ -109,8 +133,7 @@ export function attemptsIn(database: Database, tables: Tables, { adding, always 
 
     async used(owner, caps, now) {
       const asked = caps.map((cap) => ({ cap, cost: 0n }));
-      const text = `select used::text from (${capRows(tables)}) capped order by n`;
-      const rows = await database.query('used', text, [...ownerParts(owner), ...capValues(asked, now)]);
+      const rows = await database.query('used', usedRows, [...ownerParts(owner), ...capValues(asked, now)]);
       return rows.map((row) => BigInt(row['used'] ?? 0));
     },
   };
@@ -174,17 +197,18 @@ function told(adding: Adding, { attempts }: Tables, put: string, release: string
 
 /** In the order of `ATTEMPT_COLUMNS`. */
 function columnsOf(attempt: Attempt): unknown[] {
-  const { state, at, host, payTo, mint, amount, microUsd, fingerprint, idempotencyKey } = attempt;
+  const { state, swapped, host, payTo, mint, fingerprint, idempotencyKey } = attempt;
+  const cost = [...costIn(attempt)];
   return [
     state,
-    attemptStates[state].counts,
-    at,
+    swapped !== undefined,
+    countedAt(attempt),
     plainHost(host),
     portless(host),
     payTo,
     mint,
-    amount,
-    microUsd ?? '0',
+    cost.map(([unit]) => unit),
+    cost.map(([, value]) => value.toString()),
     idempotencyKey === undefined ? null : digest(idempotencyKey),
     isFoundByRequest(attempt) ? digest(fingerprint) : null,
     JSON.stringify(attempt),

@@ -1,3 +1,4 @@
+import { UNDECIDED_MS } from '../../../src/journal/counting.js';
 import type { Cap } from '../../../src/policy/caps.js';
 import type { Tables } from './schema.js';
 
@@ -29,25 +30,25 @@ export function capValues(asked: readonly Asked[], now: number): unknown[] {
   ];
 }
 
-/** The caps of the parameters as rows, `used` among their columns: the hours that lie in the window, the attempts of the one that it begins in, and older ones that are only reserved. */
+/**
+ * The caps of the parameters as rows, `used` among their columns: the hours that lie in the window, the attempts of the one that it begins in, and
+ * older ones that are not decided.
+ */
 export function capRows({ attempts, spent }: Tables): string {
-  // `counts` and `takenOf` of the policy, once for sums and once for single attempts.
+  // `counts` of the policy, once for sums and once for single attempts.
   const counted = (row: string) => `${row}.wallet = $1 and ${row}.network = $2
       and (c.host is null or ${row}.host = c.host or ${row}.bare_host = c.host)
       and (c.pay_to is null or ${row}.pay_to = c.pay_to)
-      and (c.mint is null or ${row}.mint = c.mint)
-      and (c.unit in ('USD', 'payments') or ${row}.mint = c.unit)`;
+      and (c.mint is null or c.mint = c.unit or ${row}.mint = c.mint)`;
+  const single = (which: string) => `coalesce((
+      select sum(u.cost) from ${attempts} a, unnest(a.units, a.costs) as u (unit, cost)
+      where u.unit = c.unit and ${which} and ${counted('a')}
+    ), 0)`;
   return `
     select c.n, c.most, c.cost, coalesce((
-      select sum(case c.unit when 'USD' then s.micro_usd when 'payments' then s.payments else s.amount end)
-      from ${spent} s where s.hour > c.hour and ${counted('s')}
-    ), 0) + coalesce((
-      select sum(case c.unit when 'USD' then a.micro_usd when 'payments' then 1 else a.amount end)
-      from ${attempts} a where a.counts and a.at > c.since and a.at < c.edge and ${counted('a')}
-    ), 0) + coalesce((
-      select sum(case c.unit when 'USD' then a.micro_usd when 'payments' then 1 else a.amount end)
-      from ${attempts} a where a.state in ('reserved', 'abandoned', 'signed') and a.state = 'reserved' and a.at <= c.since and ${counted('a')}
-    ), 0) as used
+      select sum(s.cost) from ${spent} s where s.unit = c.unit and s.hour > c.hour and ${counted('s')}
+    ), 0) + ${single('a.at > c.since and a.at < c.edge')}
+      + ${single(`a.state in ('reserved', 'abandoned', 'signed') and a.at <= c.since and (a.state = 'reserved' or a.at > c.since - ${UNDECIDED_MS})`)} as used
     from unnest($3::int[], $4::text[], $5::numeric[], $6::numeric[], $7::float8[], $8::float8[], $9::float8[], $10::text[], $11::text[], $12::text[])
       as c (n, unit, most, cost, since, hour, edge, host, pay_to, mint)`;
 }

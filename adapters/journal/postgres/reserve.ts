@@ -2,12 +2,12 @@ import { capRows } from './caps.js';
 import type { Tables } from './schema.js';
 
 /** The columns of an attempt that change with it, in the order of the parameters. */
-export const ATTEMPT_COLUMNS = 'state, counts, at, host, bare_host, pay_to, mint, amount, micro_usd, key, request, record';
+export const ATTEMPT_COLUMNS = 'state, keep, at, host, bare_host, pay_to, mint, units, costs, key, request, record';
 
 /** The types of the parameters: the owner, the caps, what the attempt resigns, its id, its columns; the key of the lock, and how long to wait for it. */
 const PARAMETERS = `text, text,
   int[], text[], numeric[], numeric[], float8[], float8[], float8[], text[], text[], text[],
-  text, text, text, boolean, float8, text, text, text, text, numeric, numeric, text, text, text,
+  text, text, text, boolean, float8, text, text, text, text, text[], numeric[], text, text, text,
   bigint, text`;
 
 const COUNT = PARAMETERS.split(',').length;
@@ -33,7 +33,8 @@ export function reserveFunction(tables: Tables): string {
         full_cap as (select n, used from used where used + cost > most order by n limit 1),
         taken as (
           select record from ${attempts}
-          where wallet = $1 and network = $2 and key = $24 and counts and ($13 is null or id <> $13) order by seq limit 1
+          where wallet = $1 and network = $2 and key = $24 and state not in ('unsettled', 'abandoned', 'unpaid')
+            and ($13 is null or id <> $13) order by seq limit 1
         ),
         made as (
           insert into ${attempts} (wallet, network, id, ${ATTEMPT_COLUMNS})

@@ -4,7 +4,7 @@ import { lockKey } from './keys.js';
 import { reserveFunction } from './reserve.js';
 
 /** The version of the tables that this code reads and writes. */
-const VERSION = 1;
+const VERSION = 2;
 
 /** The name of each table, quoted, in one schema. */
 export interface Tables {
@@ -64,13 +64,13 @@ export async function prepareTables(database: Database, tables: Tables): Promise
   if (row?.['version'] === String(VERSION)) return;
   throw new ConfigError(
     'invalid_option',
-    `The journal's tables in schema ${tables.schema} have version ${row?.['version'] ?? 'none'}, and this copy of exact-change knows version ${VERSION}. Use the newer copy everywhere, or name another schema.`,
+    `The journal's tables in schema ${tables.schema} have version ${row?.['version'] ?? 'none'}, and this copy of exact-change knows version ${VERSION}. Use copies of one version everywhere, or name another schema.`,
     { details: { option: 'schema' } },
   );
 }
 
 /**
- * `spent` holds what was spent by hour, host, payee and mint, so that a cap adds up hours and looks at single attempts of one hour only. A
+ * `spent` holds what was spent by unit, hour, host, payee and mint, so that a cap adds up hours and looks at single attempts of one hour only. A
  * trigger keeps it, so that it is right whoever writes. Sums are `numeric`: exact, without a bound. Times are `double precision`, the
  * numbers of JavaScript. Records are JSON in `text`, which keeps what `jsonb` would change or refuse.
  */
@@ -83,21 +83,21 @@ async function create(query: Query, tables: Tables): Promise<void> {
       wallet text not null,
       network text not null,
       state text not null,
-      counts boolean not null,
+      keep boolean not null,
       at double precision not null,
       host text not null,
       bare_host text not null,
       pay_to text not null,
       mint text not null,
-      amount numeric not null check (amount >= 0),
-      micro_usd numeric not null check (micro_usd >= 0),
+      units text[] not null,
+      costs numeric[] not null check (0 <= all (costs)),
       request text,
       key text,
       record text not null
     );
     create index on ${attempts} (wallet, network, seq);
     create index on ${attempts} (wallet, network, seq) where state in ('reserved', 'abandoned', 'signed');
-    create index on ${attempts} (wallet, network, at) where counts;
+    create index on ${attempts} (wallet, network, at);
     create index on ${attempts} (wallet, network, request);
     create index on ${attempts} (wallet, network, key) where key is not null;
 
@@ -109,28 +109,27 @@ async function create(query: Query, tables: Tables): Promise<void> {
       bare_host text not null,
       pay_to text not null,
       mint text not null,
-      micro_usd numeric not null,
-      amount numeric not null,
-      payments numeric not null,
-      primary key (wallet, network, hour, host, pay_to, mint)
+      unit text not null,
+      cost numeric not null,
+      primary key (wallet, network, unit, hour, host, pay_to, mint)
     ) with (fillfactor = 50);
 
     create function "${schema}".tally() returns trigger language plpgsql as $tally$
     begin
-      if tg_op = 'UPDATE' and (old.counts, old.at, old.host, old.pay_to, old.mint, old.amount, old.micro_usd)
-        is not distinct from (new.counts, new.at, new.host, new.pay_to, new.mint, new.amount, new.micro_usd) then
+      if tg_op = 'UPDATE' and (old.at, old.host, old.pay_to, old.mint, old.units, old.costs)
+        is not distinct from (new.at, new.host, new.pay_to, new.mint, new.units, new.costs) then
         return null;
       end if;
-      if tg_op <> 'INSERT' and old.counts then
-        update ${spent} s set micro_usd = s.micro_usd - old.micro_usd, amount = s.amount - old.amount, payments = s.payments - 1
-        where s.wallet = old.wallet and s.network = old.network and s.hour = floor(old.at / 3600000)
+      if tg_op <> 'INSERT' then
+        update ${spent} s set cost = s.cost - u.cost from unnest(old.units, old.costs) as u (unit, cost)
+        where s.wallet = old.wallet and s.network = old.network and s.unit = u.unit and s.hour = floor(old.at / 3600000)
           and s.host = old.host and s.pay_to = old.pay_to and s.mint = old.mint;
       end if;
-      if tg_op <> 'DELETE' and new.counts then
-        insert into ${spent} as s values (new.wallet, new.network, floor(new.at / 3600000), new.host, new.bare_host, new.pay_to, new.mint,
-          new.micro_usd, new.amount, 1)
-        on conflict (wallet, network, hour, host, pay_to, mint) do update
-        set micro_usd = s.micro_usd + excluded.micro_usd, amount = s.amount + excluded.amount, payments = s.payments + 1;
+      if tg_op <> 'DELETE' then
+        insert into ${spent} as s
+        select new.wallet, new.network, floor(new.at / 3600000), new.host, new.bare_host, new.pay_to, new.mint, u.unit, u.cost
+        from unnest(new.units, new.costs) as u (unit, cost)
+        on conflict (wallet, network, unit, hour, host, pay_to, mint) do update set cost = s.cost + excluded.cost;
       end if;
       return null;
     end

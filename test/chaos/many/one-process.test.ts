@@ -35,9 +35,10 @@ function observed(journal: Journal, wallet: string, limit: bigint): { readonly j
         await look();
         return refused;
       },
-      async put(attempt) {
-        await journal.put(attempt);
+      async put(attempt, caps) {
+        const refused = await journal.put(attempt, caps);
         await look();
+        return refused;
       },
     },
   };

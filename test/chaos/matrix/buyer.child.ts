@@ -31,10 +31,11 @@ function halting(journal: Journal): Journal {
       await pass('after reserve');
       return refused;
     },
-    async put(attempt) {
+    async put(attempt, caps) {
       await pass(`before writing ${subject(attempt)}`);
-      await journal.put(attempt);
+      const refused = await journal.put(attempt, caps);
       await pass(`after writing ${subject(attempt)}`);
+      return refused;
     },
   };
 }

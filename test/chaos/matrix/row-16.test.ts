@@ -17,9 +17,9 @@ import { attemptsOf, TIMEOUTS, worldsOfFile, type World } from './world.js';
 const worlds = worldsOfFile();
 
 /** A journal whose writes of attempts are done otherwise. */
-function writing(put: (attempt: Attempt, inner: Journal) => Promise<void>): Journal {
+function writing(put: (attempt: Attempt, inner: Pick<Journal, 'put'>) => ReturnType<Journal['put']>): Journal {
   const inner = memoryJournal();
-  return { ...inner, put: (attempt) => put(attempt, inner) };
+  return { ...inner, put: (attempt, caps) => put(attempt, { put: (one) => inner.put(one, caps) }) };
 }
 
 const isAnswered = ({ receipt }: Attempt) => receipt?.timings['answered'] !== undefined;
@@ -87,7 +87,7 @@ row(worlds, '16', {
     // A write whose answer is lost is made again.
     const journal = writing(async (attempt, inner) => {
       await inner.put(attempt);
-      await inner.put(attempt);
+      return inner.put(attempt);
     });
     const buyer = await world.buyer({ USDC: '1' }, { journal });
     const response = await bought(world.buy(buyer, 'a'));
@@ -107,7 +107,7 @@ row(worlds, '16', {
     // The record of an answer that comes after the chain's word must not undo it.
     let release = (): void => undefined;
     const released = new Promise<void>((resolve) => (release = resolve));
-    let late: Promise<void> | undefined;
+    let late: ReturnType<Journal['put']> | undefined;
     const journal = writing((attempt, inner) => {
       if (attempt.state !== 'signed' || !isAnswered(attempt)) return inner.put(attempt);
       return (late = released.then(() => inner.put(attempt)));

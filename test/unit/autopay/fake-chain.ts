@@ -1,13 +1,19 @@
 import { TransportError } from '../../../src/errors.js';
 import type { SignedPayment } from '../../../src/journal/types.js';
-import type { Rpc, Signed, SignatureInfo } from '../../../src/solana/rpc.js';
+import { TOKEN_PROGRAM } from '../../../src/network.js';
+import type { LandedTransaction, Rpc, SignatureInfo } from '../../../src/solana/rpc.js';
 
 /** A transaction of the payer's token account, as one node has it. */
 export interface FakeTransaction {
   readonly slot: number;
   readonly memo?: string | null;
-  /** What `getTransaction` answers; default: somebody else's. */
-  readonly signed?: Partial<Signed> | 'newer' | null | Error;
+  readonly error?: string;
+  /** Default: its id alone. */
+  readonly signatures?: readonly string[];
+  /** Base units that it brings to the account; below zero, what it takes. Default 0n. */
+  readonly change?: bigint;
+  /** What the node answers instead when it is asked for it. */
+  readonly read?: 'newer' | null | Error;
 }
 
 export interface FakeNode {
@@ -16,10 +22,17 @@ export interface FakeNode {
   readonly firstSlot?: number | Error;
   /** By signature, newest first. */
   readonly history?: Readonly<Record<string, FakeTransaction>>;
+  /** What the account holds; default: what its history leaves of {@link START}. */
+  readonly held?: bigint;
+  /** Whether it takes the blockhash of {@link payment} for one that is still valid; default: up to its last valid height. */
+  readonly valid?: boolean;
   /** Minds no least slot. */
   readonly careless?: boolean;
   readonly down?: boolean;
 }
+
+/** What the account holds before its history. */
+export const START = 100n;
 
 export const refused = () => new TransportError('rpc_unavailable', 'no', { details: { method: 'm' } });
 
@@ -37,8 +50,9 @@ export function fakeRpc(nodes: readonly FakeNode[], part: Partial<Rpc> = {}): Rp
         return Promise.reject(error instanceof Error ? error : new Error('unreachable'));
       }
     };
+    let singles: Rpc[] | undefined;
     return {
-      accounts: unused,
+      accounts: (addresses, options) => answer('accounts', (node) => accounts(node, addresses, options?.minContextSlot)),
       tokenAccounts: unused,
       latestBlockhash: unused,
       rent: unused,
@@ -46,38 +60,66 @@ export function fakeRpc(nodes: readonly FakeNode[], part: Partial<Rpc> = {}): Rp
       simulate: unused,
       send: unused,
       statuses: unused,
-      transaction: unused,
+      transaction: (signature) => answer('transaction', (node) => transactionOf(node, signature)),
       genesisHash: unused,
-      isBlockhashValid: unused,
+      isBlockhashValid: (_, options) => answer('isBlockhashValid', (node) => validity(node, options?.minContextSlot)),
       onSignature: () => () => undefined,
       onAccount: () => ({ subscription: () => undefined, end: () => undefined }),
       close: () => undefined,
       tip: () => answer('tip', ({ slot, height }) => ({ slot, height })),
       firstSlot: () => answer('firstSlot', ({ firstSlot = 0 }) => orThrow(firstSlot)),
-      signed: (signature) => answer('signed', (node) => signedOf(node, signature)),
       signaturesFor: (_, options) => answer('signaturesFor', (node) => page(node, options)),
-      alone: () => alive.map((node) => make([node])),
+      alone: () => (singles ??= alive.map((node) => make([node]))),
       ...part,
     };
   };
   return { ...make(nodes), asked };
 }
 
-function signedOf({ history = {} }: FakeNode, signature: string): Signed | 'newer' | null {
-  const transaction = history[signature];
-  if (transaction === undefined) return null;
-  const { signed = {}, slot } = transaction;
-  if (signed === null || signed === 'newer') return signed;
-  if (signed instanceof Error) throw signed;
-  return { slot, error: null, signatures: [signature], ...signed };
+function heldAt({ history = {}, held }: FakeNode): bigint {
+  const left = Object.values(history).reduce((sum, { change = 0n, error }) => (error === undefined ? sum + change : sum), START);
+  return held ?? left;
 }
 
-function page({ history = {}, slot, careless }: FakeNode, options: Parameters<Rpc['signaturesFor']>[1]): SignatureInfo[] {
-  const { limit = 1_000, before, minContextSlot = 0 } = options ?? {};
-  if (careless !== true && slot < minContextSlot) throw refused();
-  const all = Object.entries(history).map(([signature, one]) => ({ signature, slot: one.slot, error: null, memo: one.memo ?? null }));
+function accounts(node: FakeNode, addresses: readonly string[], minContextSlot: number | undefined) {
+  atLeast(node, minContextSlot);
+  const data = new Uint8Array(165);
+  new DataView(data.buffer).setBigUint64(64, heldAt(node), true);
+  data[108] = 1;
+  const account = { owner: TOKEN_PROGRAM, lamports: heldAt(node), data, executable: false };
+  return { slot: node.slot, accounts: addresses.map(() => account) };
+}
+
+function validity(node: FakeNode, minContextSlot: number | undefined) {
+  atLeast(node, minContextSlot);
+  return { slot: node.slot, valid: node.valid ?? node.height <= BigInt(LAST) };
+}
+
+function transactionOf({ history = {} }: FakeNode, id: string): LandedTransaction | 'newer' | null {
+  const transaction = history[id];
+  if (transaction === undefined) return null;
+  const { read, slot, error = null, signatures = [id], change = 0n } = transaction;
+  if (read === null || read === 'newer') return read;
+  if (read instanceof Error) throw read;
+  const moved = { account: 'source', mint: 'mint', owner: 'wallet', before: START, after: START + change };
+  return { slot, error, signatures, feeLamports: 5_000n, tokenChanges: change === 0n ? [] : [moved], lamports: new Map() };
+}
+
+function page(node: FakeNode, options: Parameters<Rpc['signaturesFor']>[1]): SignatureInfo[] {
+  const { limit = 1_000, before, minContextSlot } = options ?? {};
+  atLeast(node, minContextSlot);
+  const all = Object.entries(node.history ?? {}).map(([signature, { slot, error = null, memo = null }]) => ({
+    signature,
+    slot,
+    error,
+    memo,
+  }));
   const from = before === undefined ? 0 : all.findIndex(({ signature }) => signature === before) + 1;
   return all.slice(from, from + limit);
+}
+
+function atLeast({ slot, careless }: FakeNode, minContextSlot = 0): void {
+  if (careless !== true && slot < minContextSlot) throw refused();
 }
 
 function orThrow<T>(value: T | Error): T {
@@ -86,16 +128,20 @@ function orThrow<T>(value: T | Error): T {
 }
 
 export const OURS = 'payerSignature';
+const LAST = '500';
 
+/** A payment of 40 out of {@link START}. */
 export function payment(part: Partial<SignedPayment> = {}): SignedPayment {
   return {
     header: { name: 'payment-signature', value: 'x' },
     payerSignature: OURS,
     source: 'source',
     memo: 'nonce',
+    before: { amount: START.toString(), slot: 990 },
     slot: 1_000,
     blockhash: 'hash',
-    lastValidBlockHeight: '500',
+    blockhashSlot: 1_000,
+    lastValidBlockHeight: LAST,
     ...part,
   };
 }

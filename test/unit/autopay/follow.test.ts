@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { createHistories } from '../../../src/autopay/account-history.js';
 import { follow, type Open } from '../../../src/autopay/follow.js';
 import { newWallet } from '../../../src/journal/registry.js';
 import { systemRuntime } from '../../../src/runtime.js';
@@ -26,15 +27,19 @@ async function followed(node: FakeNode) {
     journal: { put: () => Promise.resolve() },
     config: { runtime: systemRuntime, timeouts: { payment: 60_000 } },
     rpc: both,
+    histories: createHistories(both, systemRuntime),
   } as unknown as Core;
-  const receipt = { payment: {} };
-  const open = { attempt: { id: 'a', state: 'signed', payment: payment(), receipt }, seen: new Set() } as unknown as Open;
+  const receipt = { payment: {}, cost: { networkFeeLamports: '0', rentLamports: '0' } };
+  const open = {
+    attempt: { id: 'a', state: 'signed', mint: 'mint', amount: '40', payment: payment(), receipt },
+    seen: new Set(),
+  } as unknown as Open;
   // What is free, and what is held.
   const left = async () => [await ledger.available('source', 0), await ledger.held('source')];
   return { core, open, closing, asked, left };
 }
 
-const tx = { slot: 1_010, memo: 'nonce', signed: { signatures: ['tx', OURS] } };
+const tx = { slot: 1_010, memo: 'nonce', signatures: ['tx', OURS] };
 
 describe('what a payment holds', () => {
   it('is gone once it settled', async () => {
@@ -78,7 +83,7 @@ describe('what a journal could not take', () => {
     const { core, open } = await followed({ slot: 2_000, height: 1n, history: { tx } });
     let now = 0;
     const tried: number[] = [];
-    const put = () => (tried.push(now), now < 3_000 ? Promise.reject(new Error('down')) : Promise.resolve());
+    const put = () => (tried.push(now), now < 3_000 ? Promise.reject(new Error('down')) : Promise.resolve(undefined));
     const idle = (ms: number) => ((now += ms), Promise.resolve());
     const live = {
       ...core,

@@ -11,6 +11,7 @@ import { mostIn } from '../../../src/swap/threshold.js';
 import type { Offer } from '../../../src/x402/types.js';
 
 const WALLET = '9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM';
+const USDC = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
 const JUNK = 'DezXAZ8z7PnrnRJjz3wXBoRgixCa6xjnB7YaB1pPB263';
 const FACTS = { tokenProgram: TOKEN_PROGRAM, decimals: 6, source: WALLET, destination: WALLET, available: 0n };
 
@@ -81,9 +82,15 @@ function holding(mint: string, amount: bigint) {
 describe('funding', () => {
   it('buys a little more than is missing, for the payments to come', async () => {
     const asked: ResolvedRequest[] = [];
-    const funding = await findFunding(coreWith(par, asked), paidIn(JUNK), FACTS, 10n, {});
+    const funding = await findFunding(coreWith(par, asked), paidIn(USDC), FACTS, 10n, {});
     expect(funding).toMatchObject({ inputMint: WSOL_MINT, available: 992_000_000n });
     expect(asked.map(({ amount }) => amount)).toEqual(['50000']);
+  });
+
+  it('buys no more than is missing of a token that may be worth nothing', async () => {
+    const asked: ResolvedRequest[] = [];
+    await findFunding(coreWith(par, asked), paidIn(JUNK), FACTS, 10n, {});
+    expect(asked.map(({ amount }) => amount)).toEqual(['10']);
   });
 
   it('takes no quote for younger than it is', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { createHistories } from '../../../src/autopay/account-history.js';
 import { resume } from '../../../src/autopay/resume.js';
 import { createEvents } from '../../../src/events.js';
 import { memoryJournal } from '../../../src/journal/memory.js';
@@ -10,7 +11,7 @@ import { systemRuntime } from '../../../src/runtime.js';
 import { addressOf } from '../../../src/solana/address.js';
 import type { Rpc } from '../../../src/solana/rpc.js';
 import { withOutbox } from '../../contract/outbox-contract.js';
-import { fakeRpc, OURS, payment, refused, type FakeNode } from './fake-chain.js';
+import { fakeRpc, OURS, payment, refused, START, type FakeNode } from './fake-chain.js';
 
 type Core = Parameters<typeof resume>[0];
 const HOUR = 3_600_000;
@@ -47,7 +48,7 @@ function signed(id: string, part: Parameters<typeof payment>[0] = {}): Attempt {
       method: 'GET',
       at: NOW,
       state: 'uncertain' as const,
-      cost: { networkFeeLamports: '0' },
+      cost: { networkFeeLamports: '0', rentLamports: '0' },
       timings: {},
     },
     payment: {
@@ -67,6 +68,7 @@ async function coreWith(attempts: readonly Attempt[], node: FakeNode, part: Part
   const runtime: Runtime = {
     ...systemRuntime,
     now: () => now,
+    sleep: () => new Promise((resolve) => void setImmediate(resolve)),
     idle: (ms, signal) =>
       new Promise((resolve, reject) => {
         naps.add({ until: now + ms, wake: resolve });
@@ -78,7 +80,16 @@ async function coreWith(attempts: readonly Attempt[], node: FakeNode, part: Part
   const config = { signer: { address: WALLET }, network: SOLANA_MAINNET, runtime, timeouts: { payment: 60_000 } };
   // Only what resuming looks at; a whole configuration would say nothing more.
   const wallet = newWallet();
-  const core = { ...wallet.coordination, config, events: createEvents(runtime.now), rpc, wallet, journal, closing } as unknown as Core;
+  const core = {
+    ...wallet.coordination,
+    config,
+    events: createEvents(runtime.now),
+    rpc,
+    histories: createHistories(rpc, runtime),
+    wallet,
+    journal,
+    closing,
+  } as unknown as Core;
   const states = async () => {
     const all: Record<string, string> = {};
     for await (const { id, state } of journal.attempts({ wallet: WALLET, network: SOLANA_MAINNET })) all[id] = state;
@@ -92,7 +103,8 @@ async function coreWith(attempts: readonly Attempt[], node: FakeNode, part: Part
       naps.delete(nap);
       nap.wake();
     }
-    await new Promise(setImmediate);
+    // A look at the chain takes some turns.
+    for (let turn = 0; turn < 100; turn += 1) await new Promise(setImmediate);
   };
   const told = async () => (await journal.outbox.take({ limit: 100, leaseMs: 1, now: Infinity })).map(({ event }) => event);
   return { core, journal, rpc, states, told, used, pass, naps, closing };
@@ -101,7 +113,8 @@ async function coreWith(attempts: readonly Attempt[], node: FakeNode, part: Part
 const past: FakeNode = { slot: 2_000, height: 501n };
 const route = { inputMint: 'i', outputMint: MINT, provider: 'p', source: 'from', output: 'to' };
 const quoted = { inAmount: '7', outAmount: '8', feeLamports: '9' };
-const swap = { signature: 's', transaction: 't', lastValidBlockHeight: '500', quoted, ...route };
+const lifetime = { blockhash: 'hash', blockhashSlot: 1_000, lastValidBlockHeight: '500' };
+const swap = { signature: 's', transaction: 't', before: { amount: `${START}`, slot: 1_000 }, ...lifetime, quoted, ...route };
 const found =
   (commitment: 'processed' | 'confirmed', error: string | null = null) =>
   () =>
@@ -233,7 +246,7 @@ describe('a reservation with a signed swap', () => {
 });
 
 describe('signed payments', () => {
-  const tx = { slot: 1_010, memo: '[5] nonce', signed: { signatures: ['tx', OURS] } };
+  const tx = { slot: 1_010, memo: '[5] nonce', signatures: ['tx', OURS] };
 
   it('are decided each by itself: one that cannot be asked about keeps no other waiting', async () => {
     const node = { ...past, history: { tx } };
@@ -244,7 +257,8 @@ describe('signed payments', () => {
       ...rpc,
       signaturesFor: (address, options) => (address === 'other' ? Promise.reject(refused()) : signaturesFor(address, options)),
     };
-    const receipts = await resume({ ...core, rpc: { ...faulty, alone: () => [faulty] } });
+    const lone: Rpc = { ...faulty, alone: () => [faulty] };
+    const receipts = await resume({ ...core, rpc: lone, histories: createHistories(lone, core.config.runtime) });
     expect(receipts).toMatchObject([{ id: 'paid', state: 'settled', payment: { signature: 'tx' } }]);
     expect(await states()).toEqual({ stuck: 'signed', paid: 'settled' });
   });

@@ -13,9 +13,11 @@ const carry = {
   host: 'a.test',
   payTo: 'payee',
   mint: 'mint',
-  amount: 10n ** 30n,
-  microUsd: 5n,
-  payments: 2n,
+  cost: new Map([
+    ['mint', 10n ** 30n],
+    ['USD', 5n],
+    ['payments', 2n],
+  ]),
   until: NOW,
 };
 const batches: readonly (readonly FileRecord[])[] = [
@@ -107,7 +109,8 @@ describe('a file', () => {
     ['a record that says two things', [{ release: 'id', widest: 5 }]],
     ['no attempt', [{ put: { ...attemptOf(), amount: '-1' } }]],
     ['an attempt in no known state', [{ put: { ...attemptOf(), state: 'toString' } }]],
-    ['sums that are no amounts', [{ carry: { ...carry, amount: 1, microUsd: '1', payments: '1' } }]],
+    ['sums that are no amounts', [{ carry: { ...carry, cost: { USD: 1 } } }]],
+    ['older sums that are no amounts', [{ carry: { ...carry, cost: undefined, amount: 1, microUsd: '1', payments: '1' } }]],
     ['nothing', null],
   ])('is damaged where a line that is whole has %s', (_what, value) => {
     expect(decode(join(file, encodeLine(value)))).toEqual({ damagedAt: file.length });

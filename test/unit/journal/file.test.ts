@@ -199,7 +199,8 @@ describe('a file that has grown', () => {
     const payment = { ...fullAttemptOf().payment!, header: { name: 'PAYMENT-SIGNATURE', value: bytes } };
     const quoted = { inAmount: '1', outAmount: '2', feeLamports: '3' };
     const route = { inputMint: 'in', outputMint: 'out', provider: 'provider', source: 'from', output: 'to' };
-    const swap = { signature: 'signature', transaction: bytes, lastValidBlockHeight: '1', quoted, ...route };
+    const lifetime = { blockhash: 'hash', blockhashSlot: 1, lastValidBlockHeight: '1' };
+    const swap = { signature: 'signature', transaction: bytes, ...lifetime, quoted, ...route };
     const buy = async (id: string, end: object) => {
       const reserved = attemptOf({ id, microUsd: '2' });
       await journal.reserve(reserved, []);

@@ -4,30 +4,40 @@ import { createLedger, ledgerOver } from '../../../src/journal/ledger.js';
 
 // What is known and held after what, is the book's: see book.test.ts. What processes share is in test/contract/coordination-contract.ts.
 
+/** Taken, of a balance that is of no slot. */
+const TAKEN = { before: undefined };
+
 describe('a ledger', () => {
   it('takes what is there in one step: of 20 takes at once, as many pass as fit', async () => {
     const ledger = createLedger();
     await ledger.see('a', { amount: 55n, at: 1_000 });
     const takes = await Promise.all(Array.from({ length: 20 }, (_, index) => ledger.take('a', `${index}`, 10n, 1_000)));
-    expect(takes.filter((taken) => taken)).toHaveLength(5);
+    expect(takes.filter((taken) => taken !== undefined)).toHaveLength(5);
     expect([await ledger.available('a', 1_000), await ledger.held('a')]).toEqual([5n, 50n]);
   });
 
   it('takes nothing of an account that was never seen, or too long ago, and leaves it as it was', async () => {
     const ledger = createLedger();
-    expect(await ledger.take('a', 'one', 0n, 0)).toBe(true);
-    expect(await ledger.take('a', 'two', 1n, 0)).toBe(false);
+    expect(await ledger.take('a', 'one', 0n, 0)).toEqual(TAKEN);
+    expect(await ledger.take('a', 'two', 1n, 0)).toBeUndefined();
     await ledger.see('a', { amount: 10n, at: 1_000 });
-    expect(await ledger.take('a', 'two', 10n, 1_001)).toBe(false);
+    expect(await ledger.take('a', 'two', 10n, 1_001)).toBeUndefined();
     expect(await ledger.held('a')).toBe(0n);
     expect(await ledger.available('a', 1_001)).toBeUndefined();
+  });
+
+  it('says what the chain showed before: the reading that a balance is counted on from', async () => {
+    const ledger = createLedger();
+    await ledger.see('a', { amount: 100n, at: 0, slot: 7 });
+    const [first, second] = [await ledger.take('a', 'one', 60n, 0), await ledger.take('a', 'two', 10n, 0)];
+    expect([first, second]).toEqual([{ before: { amount: 100n, slot: 7 } }, { before: { amount: 100n, slot: 7 } }]);
   });
 
   it('says that it took again what it holds already, and holds it once', async () => {
     const ledger = createLedger();
     await ledger.see('a', { amount: 10n, at: 0 });
-    expect(await ledger.take('a', 'one', 5n, 0)).toBe(true);
-    expect(await ledger.take('a', 'one', 5n, 0)).toBe(true);
+    expect(await ledger.take('a', 'one', 5n, 0)).toEqual(TAKEN);
+    expect(await ledger.take('a', 'one', 5n, 0)).toEqual(TAKEN);
     expect(await ledger.held('a')).toBe(5n);
   });
 
@@ -69,10 +79,10 @@ describe('a hold that is taken again', () => {
   it('is there where it was released, and refused where it was spent', async () => {
     const ledger = createLedger();
     await ledger.see('a', { amount: 100n, at: 0 });
-    expect([await ledger.take('a', 'one', 60n, 0), await ledger.take('a', 'one', 60n, 0)]).toEqual([true, true]);
+    expect([await ledger.take('a', 'one', 60n, 0), await ledger.take('a', 'one', 60n, 0)]).toEqual([TAKEN, TAKEN]);
     await ledger.release('a', 'one');
-    expect([await ledger.take('a', 'one', 60n, 0), await ledger.held('a')]).toEqual([true, 60n]);
+    expect([await ledger.take('a', 'one', 60n, 0), await ledger.held('a')]).toEqual([TAKEN, 60n]);
     await ledger.spend('a', 'one');
-    expect([await ledger.take('a', 'one', 40n, 0), await ledger.held('a')]).toEqual([false, 0n]);
+    expect([await ledger.take('a', 'one', 40n, 0), await ledger.held('a')]).toEqual([undefined, 0n]);
   });
 });

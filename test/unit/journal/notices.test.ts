@@ -15,6 +15,7 @@ const settledReceipt = { ...receipt, payment: { ...receipt.payment, signature: '
 const HAS: Readonly<Record<AttemptState, Partial<Attempt>>> = {
   reserved: {},
   abandoned: {},
+  unpaid: {},
   signed: { payment, receipt },
   settled: { payment, receipt: settledReceipt },
   unsettled: { payment, receipt },
@@ -52,6 +53,7 @@ describe('what an attempt tells', () => {
   it('says of each transition what it means, and nothing of what stays', () => {
     const meanings: Record<string, readonly string[]> = {
       'reserved > abandoned': ['payment.failed'],
+      'reserved > unpaid': ['payment.failed'],
       'reserved > released': ['payment.failed'],
       'signed > settled': ['payment.settled'],
       'signed > unsettled': ['payment.failed'],

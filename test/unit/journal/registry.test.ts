@@ -15,7 +15,7 @@ const receipt: Receipt = {
   at: 0,
   state: 'uncertain',
   payment: { network: 'n', mint: 'm', amount: '1', decimals: 6, payTo: 'p', payer: 'w', payerSignature: 's' },
-  cost: { networkFeeLamports: '0' },
+  cost: { networkFeeLamports: '0', rentLamports: '0' },
   timings: {},
 };
 

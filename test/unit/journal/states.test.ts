@@ -24,11 +24,12 @@ describe('the states of an attempt', () => {
   it('never lead back: not from what is decided, and not from a signed payment to one that may be forgotten', () => {
     for (const state of FINAL) expect([...reachable(state)]).toEqual([state]);
     for (const state of reachable('signed')) expect(attemptStates[state].release).toBe(false);
-    expect([...reachable('abandoned')]).toEqual(['abandoned']);
+    expect([...reachable('abandoned')]).toEqual(['abandoned', 'unpaid']);
+    expect([...reachable('unpaid')]).toEqual(['unpaid']);
   });
 
   it('free the price only where no payment of it can land any more', () => {
-    expect(STATES.filter((state) => !attemptStates[state].counts).sort()).toEqual(['abandoned', 'unsettled']);
+    expect(STATES.filter((state) => !attemptStates[state].counts).sort()).toEqual(['abandoned', 'unpaid', 'unsettled']);
   });
 
   it('lead to a settled or unsettled payment only through its signature, written first', () => {

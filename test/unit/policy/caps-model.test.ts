@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SOLANA_MAINNET, pinnedMint } from '../../../src/network.js';
 import { capsFor, capsSeen, checkPayment, takenOf, type Cap, type Spend } from '../../../src/policy/caps.js';
+import type { SwapCost } from '../../../src/policy/cost.js';
 import type { LimitOptions } from '../../../src/policy/limits.js';
 import { parse } from './parse.js';
 
@@ -17,6 +18,12 @@ interface Made {
   readonly port: string;
 }
 
+const units = fc.integer({ min: 0, max: 9 }).map(String);
+const swap: fc.Arbitrary<SwapCost> = fc.record({
+  ...{ swaps: fc.integer({ min: 0, max: 2 }), lossMicroUsd: units, feeMicroUsd: units, lamports: units, boughtMicroUsd: units },
+  inputs: fc.dictionary(fc.constantFrom(...MINTS), units),
+});
+
 const made = fc
   .record({
     name: fc.constantFrom(...NAMES),
@@ -26,10 +33,13 @@ const made = fc
     mint: fc.constantFrom(...MINTS),
     amount: fc.integer({ min: 1, max: 20 }),
     usd: fc.option(fc.integer({ min: 1, max: 20 })),
+    swapped: fc.option(swap, { nil: undefined }),
+    swapping: fc.option(swap, { nil: undefined }),
   })
-  .map(({ name, dot, port, payTo, mint, amount, usd }): Made => {
+  .map(({ name, dot, port, payTo, mint, amount, usd, swapped, swapping }): Made => {
     const host = `${name}${name.startsWith('[') ? '' : dot}${port}`;
-    return { spend: { host, payTo, mint, amount: `${amount}`, ...(usd === null ? {} : { microUsd: `${usd}` }) }, name, port };
+    const swaps = { ...(swapped && { swapped }), ...(swapping && { swapping }) };
+    return { spend: { host, payTo, mint, amount: `${amount}`, ...(usd === null ? {} : { microUsd: `${usd}` }), ...swaps }, name, port };
   });
 
 const over = fc.oneof(
@@ -42,6 +52,8 @@ const measure = fc.oneof(
   fc.integer({ min: 0, max: 60 }).map((n) => ({ usd: `0.0000${`${n}`.padStart(2, '0')}` })),
   fc.record({ amount: fc.bigInt({ min: 0n, max: 60n }), mint: fc.constantFrom(...MINTS) }),
   fc.record({ payments: fc.integer({ min: 0, max: 6 }) }),
+  fc.record({ swaps: fc.integer({ min: 0, max: 6 }) }),
+  fc.record({ lamports: fc.bigInt({ min: 0n, max: 60n }) }),
 );
 
 /** Only what is there, as a caller writes it. */
@@ -58,16 +70,25 @@ const limit = fc
     return {
       ...only,
       ...how,
-      per: 'payments' in how && per === 'payment' ? 'hour' : per,
+      per: ('payments' in how || 'swaps' in how) && per === 'payment' ? 'hour' : per,
       ...(host === undefined ? {} : { host }),
       ...(payee === undefined ? {} : { payee }),
     };
   });
 
 /** Whether a limit, in the words of its documentation, is about a spend at all. */
-function isAbout({ host, payee, mint }: LimitOptions, { spend, name, port }: Made): boolean {
+function isAbout({ host, payee, mint, amount }: LimitOptions, { spend, name, port }: Made): boolean {
   const byHost = host === undefined || host === '*' || host === name || host === name + port;
-  return byHost && [undefined, '*', spend.payTo].includes(payee) && [undefined, spend.mint].includes(mint);
+  const isSwappedFrom = amount !== undefined && mint !== undefined && swappedFrom(spend, mint) > 0n;
+  return byHost && [undefined, '*', spend.payTo].includes(payee) && ([undefined, spend.mint].includes(mint) || isSwappedFrom);
+}
+
+function swapsOf({ swapped, swapping }: Spend): SwapCost[] {
+  return [swapped, swapping].filter((one) => one !== undefined);
+}
+
+function swappedFrom(spend: Spend, mint: string): bigint {
+  return swapsOf(spend).reduce((sum, { inputs }) => sum + BigInt(inputs[mint] ?? 0), 0n);
 }
 
 /** Whether two spends share one cap of the limit. */
@@ -75,12 +96,18 @@ function shares({ host, payee }: LimitOptions, a: Made, b: Made): boolean {
   return (host !== '*' || a.name === b.name) && (payee !== '*' || a.spend.payTo === b.spend.payTo);
 }
 
-function sizeIn({ usd, amount }: LimitOptions, { amount: units, microUsd = '0' }: Spend): bigint {
-  return usd !== undefined ? BigInt(microUsd) : amount !== undefined ? BigInt(units) : 1n;
+function sizeIn({ usd, amount, payments, swaps, mint }: LimitOptions, spend: Spend): bigint {
+  const sum = (pick: (swap: SwapCost) => string | number) => swapsOf(spend).reduce((all, one) => all + BigInt(pick(one)), 0n);
+  if (payments !== undefined) return 1n;
+  if (swaps !== undefined) return sum((one) => one.swaps);
+  if (amount !== undefined) return (spend.mint === mint ? BigInt(spend.amount) : 0n) + swappedFrom(spend, mint ?? '');
+  if (usd === undefined) return sum((one) => one.lamports);
+  const rest = BigInt(spend.microUsd ?? 0) - sum((one) => one.boughtMicroUsd);
+  return (rest > 0n ? rest : 0n) + sum((one) => one.lossMicroUsd) + sum((one) => one.feeMicroUsd);
 }
 
-function limitOf({ usd, amount, payments }: LimitOptions): bigint {
-  return usd !== undefined ? BigInt(usd.slice(2)) : BigInt(amount ?? payments ?? -1);
+function limitOf({ usd, amount, payments, swaps, lamports }: LimitOptions): bigint {
+  return usd !== undefined ? BigInt(usd.slice(2)) : BigInt(amount ?? payments ?? swaps ?? lamports ?? -1);
 }
 
 const cases = fc.record({ limits: fc.array(limit, { maxLength: 4 }), spends: fc.array(made, { maxLength: 12 }), next: made });
@@ -110,7 +137,8 @@ describe('any limits over any spends', () => {
       fc.property(cases, ({ limits, next }) => {
         const about = limits.filter((one) => one.per === 'payment' && isAbout(one, next));
         const tooMuch = about.some((one) => sizeIn(one, next.spend) > limitOf(one));
-        const unpriced = next.spend.microUsd === undefined && about.every(({ amount }) => amount === undefined);
+        const capped = about.some(({ amount, mint }) => amount !== undefined && mint === next.spend.mint);
+        const unpriced = next.spend.microUsd === undefined && !capped;
         expect(checkPayment(parse({ limits }), next.spend)?.code).toBe(
           tooMuch ? 'amount_over_limit' : unpriced ? 'price_unknown' : undefined,
         );
@@ -131,7 +159,8 @@ describe('any limits over any spends', () => {
         const each = seen.filter((cap) =>
           limits.some((one, index) => cap.name === `limits[${index}]` && [one.host, one.payee].includes('*')),
         );
-        for (const cap of each) expect(spends.some(({ spend }) => takenOf({ ...cap, unit: 'payments' }, spend) > 0n)).toBe(true);
+        const takes = (cap: Cap, spend: Spend) => takenOf(cap, spend) + takenOf({ ...cap, unit: 'payments' }, spend) > 0n;
+        for (const cap of each) expect(spends.some(({ spend }) => takes(cap, spend))).toBe(true);
       }),
       { numRuns: 300 },
     );

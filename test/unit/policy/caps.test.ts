@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { PolicyError } from '../../../src/errors.js';
 import { pinnedMint, SOLANA_MAINNET } from '../../../src/network.js';
 import { capsFor, capsSeen, capUse, checkPayment, counts, overBudget, takenOf, type Cap, type Spend } from '../../../src/policy/caps.js';
-import { parse } from './parse.js';
+import { capsOf, parse } from './parse.js';
 
 const USDC = pinnedMint(SOLANA_MAINNET, 'USDC')?.mint ?? '';
 const BONK = 'DezXAZ8z7PnrnRJjz3wXBoRgixCa6xjnB7YaB1pPB263';
@@ -98,7 +98,7 @@ describe('the caps on one payment', () => {
 });
 
 describe('a cap for a host', () => {
-  const caps = parse({ maxPerDay: '5', maxPerHost: { 'api.example.com': '1', 'localhost:4021': '2' } }).caps;
+  const caps = capsOf({ maxPerDay: '5', maxPerHost: { 'api.example.com': '1', 'localhost:4021': '2' } });
 
   it('is beside that of the day', () => {
     const [unit, windowMs] = ['USD', DAY];
@@ -126,10 +126,8 @@ describe('a cap for a host', () => {
   ])('counts %s where it must', (url, expected) => {
     const spend = spendOf({ host: new URL(url).host });
     expect(caps.filter((cap) => counts(cap, spend)).map((cap) => cap.host)).toEqual([undefined, ...expected]);
-    expect(capsFor(parse({ maxPerHost: { 'api.example.com': '1', 'localhost:4021': '2' } }), spend).map((cap) => cap.host)).toEqual([
-      undefined,
-      ...expected,
-    ]);
+    const policy = parse({ maxPerHost: { 'api.example.com': '1', 'localhost:4021': '2' } });
+    expect(capsFor(policy, spend).map((cap) => cap.host)).toEqual([undefined, ...expected, undefined]);
   });
 });
 
@@ -153,7 +151,7 @@ describe('a cap for each host or payee', () => {
   it('is there only where it counts the spend', () => {
     const limits = (spend: Spend) =>
       capsFor(policy, spend)
-        .slice(1)
+        .slice(2)
         .map(({ name, host, payTo }) => [name, host, payTo]);
     expect(limits(usdc(1n))).toEqual([
       ['limits[0]', 'a.test', undefined],
@@ -177,13 +175,14 @@ describe('a cap for each host or payee', () => {
     const shown = (list: Iterable<Spend>) => capsSeen(policy, list).map(({ name, host, payTo }) => [name, host, payTo].join(' ').trim());
     expect(shown(spends.values())).toEqual([
       'maxPerDay',
+      'maxLamportsPerDay',
       'limits[0] a.test',
       'limits[0] b.test',
       `limits[1]  ${PAYEE}`,
       `limits[1]  ${OTHER}`,
       `limits[2] a.test ${OTHER}`,
     ]);
-    expect(shown([])).toEqual(['maxPerDay']);
+    expect(shown([])).toEqual(['maxPerDay', 'maxLamportsPerDay']);
   });
 });
 
@@ -223,10 +222,12 @@ describe('how much is used', () => {
         { amount: '5000000', mint: 'USDC', per: 'total' },
       ],
     });
-    const uses = policy.caps.map((cap) => capUse(cap, 1_250_000n));
+    const uses = policy.caps.map((cap) => capUse(cap, 1_250_000n, [200_000n, 50_000n]));
+    const parts = { payments: '1', swaps: '0.2', fees: '0.05' };
     expect(uses).toStrictEqual([
-      { cap: 'maxPerDay', limit: '10', used: '1.25', unit: 'USD', windowMs: DAY },
-      { cap: "maxPerHost['api.example.com']", host: 'api.example.com', limit: '1', used: '1.25', unit: 'USD', windowMs: DAY },
+      { cap: 'maxPerDay', limit: '10', used: '1.25', parts, unit: 'USD', windowMs: DAY },
+      { cap: "maxPerHost['api.example.com']", host: 'api.example.com', limit: '1', used: '1.25', parts, unit: 'USD', windowMs: DAY },
+      { cap: 'maxLamportsPerDay', limit: '50000000', used: '1250000', unit: 'lamports', windowMs: DAY },
       { cap: 'limits[0]', payee: PAYEE, limit: '30', used: '1250000', unit: 'payments', windowMs: MINUTE },
       { cap: 'limits[1]', mint: USDC, limit: '5000000', used: '1250000', unit: USDC },
     ]);

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { pinnedMint, SOLANA_MAINNET } from '../../../src/network.js';
 import type { Cap } from '../../../src/policy/caps.js';
 import type { LimitOptions } from '../../../src/policy/limits.js';
-import { parse, refusedOption } from './parse.js';
+import { capsOf, parse, refusedOption } from './parse.js';
 
 const USDC = pinnedMint(SOLANA_MAINNET, 'USDC')?.mint ?? '';
 const BONK = 'DezXAZ8z7PnrnRJjz3wXBoRgixCa6xjnB7YaB1pPB263';
@@ -11,8 +11,7 @@ const PAYEE = '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin';
 
 /** What a single limit is read as, over time or on single payments. */
 const read = (limit: LimitOptions): Cap | undefined => {
-  const { caps, perPayment } = parse({ limits: [limit] });
-  return [...perPayment, ...caps.slice(1)][0];
+  return [...parse({ limits: [limit] }).perPayment, ...capsOf({ limits: [limit] }).slice(1)][0];
 };
 
 describe('a limit', () => {
@@ -87,13 +86,13 @@ describe('a limit', () => {
         { usd: '2', per: 'payment' },
       ],
     });
-    expect(caps.map(({ name }) => name)).toEqual(['maxPerDay', 'limits[0]', 'limits[2]']);
+    expect(caps.map(({ name }) => name)).toEqual(['maxPerDay', 'maxLamportsPerDay', 'limits[0]', 'limits[2]']);
     expect(perPayment.map(({ name }) => name)).toEqual(['limits[1]', 'limits[3]']);
   });
 
   it('takes what is undefined as left out', () => {
     const limit = { usd: '1', amount: undefined, payments: undefined, mint: undefined, per: 'day', host: undefined, payee: undefined };
-    expect(parse({ limits: [limit as unknown as LimitOptions] }).caps[1]).toEqual({
+    expect(capsOf({ limits: [limit as unknown as LimitOptions] })[1]).toEqual({
       name: 'limits[0]',
       unit: 'USD',
       limit: 1_000_000n,
@@ -106,7 +105,7 @@ describe('a limit', () => {
       { usd: '1', per: 'day' },
       { usd: '1', per: 'day' },
     ];
-    expect(parse({ maxPerDay: '1', limits }).caps).toHaveLength(3);
+    expect(capsOf({ maxPerDay: '1', limits })).toHaveLength(3);
   });
 });
 

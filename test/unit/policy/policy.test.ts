@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { pinnedMint, SOLANA_DEVNET, SOLANA_MAINNET } from '../../../src/network.js';
 import { formatUsd } from '../../../src/policy/dollars.js';
 import { parsePolicy } from '../../../src/policy/policy.js';
-import { parse, refusedOption } from './parse.js';
+import { capsOf, parse, refusedOption } from './parse.js';
 
 const USDC = pinnedMint(SOLANA_MAINNET, 'USDC')?.mint ?? '';
 
@@ -13,7 +13,10 @@ describe('rules by default', () => {
       maxPerPayment: 1_000_000n,
       maxAmount: new Map(),
       perPayment: [],
-      caps: [{ name: 'maxPerDay', unit: 'USD', limit: 10_000_000n, windowMs: 86_400_000 }],
+      caps: [
+        { name: 'maxPerDay', unit: 'USD', limit: 10_000_000n, windowMs: 86_400_000 },
+        { name: 'maxLamportsPerDay', unit: 'lamports', limit: 50_000_000n, windowMs: 86_400_000 },
+      ],
       lists: [],
       approve: undefined,
       resign: 0,
@@ -39,7 +42,7 @@ describe('rules by default', () => {
     const policy = parse({ deny, limits });
     deny.hosts.pop();
     limits.pop();
-    expect(policy).toMatchObject({ lists: [{ entries: ['a.test'] }], caps: [{}, { name: 'limits[0]' }] });
+    expect(policy).toMatchObject({ lists: [{ entries: ['a.test'] }], caps: [{}, {}, { name: 'limits[0]' }] });
   });
 });
 
@@ -74,12 +77,13 @@ describe('dollars', () => {
     ['1.000001', 1_000_001n],
     ['99999999999999999999.999999', 99_999_999_999_999_999_999_999_999n],
   ])('%s are %s millionths', (text, expected) => {
-    expect(parse({ maxPerHour: text, maxPerDay: text, maxTotal: text, maxPerPayment: text, minSwap: text })).toMatchObject({
-      caps: [
-        { name: 'maxPerHour', unit: 'USD', limit: expected, windowMs: 3_600_000 },
-        { name: 'maxPerDay', unit: 'USD', limit: expected, windowMs: 86_400_000 },
-        { name: 'maxTotal', unit: 'USD', limit: expected, windowMs: undefined },
-      ],
+    const dollars = { maxPerHour: text, maxPerDay: text, maxTotal: text, maxPerPayment: text, minSwap: text };
+    expect(capsOf(dollars)).toMatchObject([
+      { name: 'maxPerHour', unit: 'USD', limit: expected, windowMs: 3_600_000 },
+      { name: 'maxPerDay', unit: 'USD', limit: expected, windowMs: 86_400_000 },
+      { name: 'maxTotal', unit: 'USD', limit: expected, windowMs: undefined },
+    ]);
+    expect(parse(dollars)).toMatchObject({
       maxPerPayment: expected,
       minSwap: expected,
     });
@@ -140,8 +144,8 @@ describe('hosts', () => {
   ];
   it.each(same)('%s is %s', (given, host) => {
     const cap = { unit: 'USD', limit: 1_000_000n, windowMs: 86_400_000, host };
-    expect(parse({ maxPerHost: { [given]: '1' } }).caps.slice(1)).toEqual([{ ...cap, name: `maxPerHost['${host}']` }]);
-    expect(parse({ limits: [{ usd: '1', per: 'day', host: given }] }).caps.slice(1)).toEqual([{ ...cap, name: 'limits[0]' }]);
+    expect(capsOf({ maxPerHost: { [given]: '1' } }).slice(1)).toEqual([{ ...cap, name: `maxPerHost['${host}']` }]);
+    expect(capsOf({ limits: [{ usd: '1', per: 'day', host: given }] }).slice(1)).toEqual([{ ...cap, name: 'limits[0]' }]);
   });
 
   const wrong = [
@@ -181,8 +185,8 @@ describe('hosts', () => {
     const names = ['__proto__', 'constructor', 'tostring', 'valueof'];
     const maxPerHost = JSON.parse(`{${names.map((name) => `"${name}":"1"`).join()}}`) as Record<string, string>;
     expect(
-      parse({ maxPerHost })
-        .caps.slice(1)
+      capsOf({ maxPerHost })
+        .slice(1)
         .map(({ host }) => host),
     ).toEqual(names);
   });

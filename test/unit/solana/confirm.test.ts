@@ -7,6 +7,7 @@ import { landTransaction } from '../../../src/solana/confirm.js';
 import { transferLamports } from '../../../src/solana/instructions.js';
 import type { Rpc, SignatureStatus } from '../../../src/solana/rpc.js';
 import { assembleTransaction, compileMessage } from '../../../src/solana/transaction.js';
+import { lookBackAt } from '../../helpers/look-back.js';
 
 const wallet = addressOf(new Uint8Array(32).fill(1));
 const message = compileMessage({
@@ -72,7 +73,6 @@ function fakeRpc({ status = () => null, ...rest }: Fake) {
     latestBlockhash: unused,
     isBlockhashValid: unused,
     firstSlot: unused,
-    signed: unused,
     alone: () => [],
     tip: () => Promise.resolve({ slot: 20, height: 1n }),
     send: (sent, options) => {
@@ -100,7 +100,7 @@ function fakeRpc({ status = () => null, ...rest }: Fake) {
 }
 
 const land = (rpc: Rpc, runtime: Runtime, signal?: AbortSignal) =>
-  landTransaction({ rpc, runtime, bytes, lastValidBlockHeight: LAST, resendMs: 2_000, signal });
+  landTransaction({ rpc, runtime, bytes, lastValidBlockHeight: LAST, resendMs: 2_000, lookBack: lookBackAt(rpc, bytes), signal });
 const confirmed: SignatureStatus = { slot: 42, commitment: 'confirmed', error: null };
 
 describe('landTransaction', () => {
@@ -153,7 +153,7 @@ describe('landTransaction', () => {
     expect(await land(rpc, fakeRuntime().runtime)).toEqual({ outcome: 'confirmed', slot: 42 });
   });
 
-  it('expires only past the last height at finalized, after asking a node that has seen as much', async () => {
+  it('expires only past the last height at finalized, after looking back', async () => {
     const commitments: string[] = [];
     let height = LAST;
     const asked: unknown[] = [];
@@ -170,7 +170,7 @@ describe('landTransaction', () => {
     expect(await land(rpc, fakeRuntime().runtime)).toEqual({ outcome: 'expired' });
     expect(new Set(commitments)).toEqual(new Set(['finalized']));
     expect(commitments).toHaveLength(6);
-    expect(asked).toEqual([{ history: true, minContextSlot: 806 }]);
+    expect(asked).toEqual([{ history: true, minContextSlot: undefined }]);
     expect(log.sent).toHaveLength(7);
   });
 
@@ -186,7 +186,7 @@ describe('landTransaction', () => {
     }
   });
 
-  it('does not call it expired while no node that has seen the height can be asked for history', async () => {
+  it('does not call it expired while no node can look back', async () => {
     let tries = 0;
     const { rpc } = fakeRpc({
       tip: () => Promise.resolve({ slot: 900, height: LAST + 1n }),

@@ -20,7 +20,6 @@ function rpcWith(part: Partial<Rpc>): Rpc {
     tip: unused,
     isBlockhashValid: unused,
     firstSlot: unused,
-    signed: unused,
     alone: () => [],
     rent: unused,
     priorityFees: unused,

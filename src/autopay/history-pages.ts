@@ -1,0 +1,53 @@
+import type { Rpc, SignatureInfo } from '../solana/rpc.js';
+import type { Address } from '../solana/types.js';
+
+/** The transactions of an account from a slot on, as one node lists them. */
+export interface Listing {
+  /** Newest first. */
+  readonly entries: readonly SignatureInfo[];
+  /** The newest entry that is older; undefined if the node lists none. */
+  readonly older: SignatureInfo | undefined;
+  /** Whether all of it is here: an account may have more than is looked through. */
+  readonly isComplete: boolean;
+}
+
+/** The list of an account's transactions, asked for page by page, and no further back than is needed. */
+export interface Pages {
+  since(slot: number): Promise<Listing>;
+}
+
+// The most that nodes give in one answer.
+const PAGE = 1_000;
+// Many more than a token account sees in the life of a blockhash; also what came since, if nobody looked for long.
+const MAX_PAGES = 100;
+
+export function createPages(rpc: Pick<Rpc, 'signaturesFor'>, account: Address, minContextSlot: number): Pages {
+  const entries: SignatureInfo[] = [];
+  let pages = 0;
+  let isWhole = false;
+  let last: Promise<unknown> = Promise.resolve();
+  const reaches = (slot: number) => isWhole || (entries[entries.length - 1]?.slot ?? Infinity) < slot;
+
+  const load = async (slot: number): Promise<Listing> => {
+    while (!reaches(slot) && pages < MAX_PAGES) {
+      const before = entries[entries.length - 1]?.signature;
+      const page = await rpc.signaturesFor(account, { limit: PAGE, before, minContextSlot });
+      pages += 1;
+      entries.push(...page);
+      // A page that is not full may still not be the last: some nodes give fewer.
+      isWhole = page.length === 0;
+    }
+    const end = entries.findIndex((entry) => entry.slot < slot);
+    const listed = end === -1 ? entries : entries.slice(0, end);
+    return { entries: [...listed], older: entries[listed.length], isComplete: reaches(slot) };
+  };
+
+  return {
+    since(slot) {
+      // One page after the other, whoever asks.
+      const listing = last.then(() => load(slot));
+      last = listing.catch(() => undefined);
+      return listing;
+    },
+  };
+}

@@ -1,0 +1,46 @@
+import { counts, type Cap } from '../policy/caps.js';
+import { costOf, type Cost } from '../policy/cost.js';
+import { attemptStates } from './states.js';
+import type { Attempt, CapBlock } from './types.js';
+
+/** How much longer than its window an undecided attempt counts, in milliseconds: far more than any blockhash lives. */
+export const UNDECIDED_MS = 24 * 60 * 60 * 1000;
+
+/** What an attempt takes of caps as it stands, by unit. */
+export function costIn(attempt: Attempt): Cost {
+  return costOf(attempt, attemptStates[attempt.state].counts);
+}
+
+/** When it counts as spent. Milliseconds since the epoch. */
+export function countedAt({ at, leftAt }: Attempt): number {
+  return leftAt ?? at;
+}
+
+/**
+ * Whether an undecided attempt counts in a window that begins after it: what is only reserved is yet to be spent, however long it has waited;
+ * and what was signed may leave later than it was signed.
+ *
+ * @param since - When the window begins. Milliseconds since the epoch.
+ */
+export function countsLonger(attempt: Attempt, since: number): boolean {
+  const at = countedAt(attempt);
+  return at <= since && (attempt.state === 'reserved' || at > since - UNDECIDED_MS);
+}
+
+/** Whether a journal may forget an attempt: it signed no payment, and its swaps have cost nothing. */
+export function mayRelease({ state, swapped }: Attempt): boolean {
+  return attemptStates[state].release && swapped === undefined;
+}
+
+/**
+ * Whether a cap lacks room for an attempt.
+ *
+ * @param used - Of the cap, `before` among it.
+ * @param before - The attempt as it is on record; an attempt that takes no more than that is never refused.
+ */
+export function lacksRoom(cap: Cap, attempt: Attempt, used: bigint, before: Attempt | undefined): CapBlock | undefined {
+  const takes = (one: Attempt) => (counts(cap, one) ? (costIn(one).get(cap.unit) ?? 0n) : 0n);
+  const [taking, own] = [takes(attempt), before === undefined ? 0n : takes(before)];
+  const others = used - own;
+  return taking > own && others + taking > cap.limit ? { cap, used: others } : undefined;
+}

@@ -1,0 +1,115 @@
+/** What leaves a wallet, or is counted, by unit: `USD` and its parts in millionths of a dollar, counts, lamports, base units of a mint. */
+export type Cost = ReadonlyMap<string, bigint>;
+
+export const USD = 'USD';
+/** Of the dollars: what swaps took beyond what they brought. */
+export const USD_OF_SWAPS = 'USD of swaps';
+/** Of the dollars: network fees and rent. */
+export const USD_OF_FEES = 'USD of fees';
+export const PAYMENTS = 'payments';
+export const SWAPS = 'swaps';
+/** Network fees and rent. */
+export const LAMPORTS = 'lamports';
+
+/** What the swaps of an attempt take. It stays counted whatever becomes of the payment. */
+export interface SwapCost {
+  /** How many swaps were signed. */
+  readonly swaps: number;
+  /**
+   * Millionths of a dollar: what goes in beyond what comes back in a pinned token. Into a token that is not pinned the whole input counts, for
+   * what was bought may be worth nothing.
+   */
+  readonly lossMicroUsd: string;
+  /** Millionths of a dollar of {@link SwapCost.lamports}; 0 if SOL has no price. */
+  readonly feeMicroUsd: string;
+  /** Network fees, and rent of token accounts that stay. */
+  readonly lamports: string;
+  /** Base units that go in, by mint. */
+  readonly inputs: Readonly<Record<string, string>>;
+  /** Millionths of a dollar of the price that the inputs above have bought already, and that must not count twice. */
+  readonly boughtMicroUsd: string;
+}
+
+export const noSwapCost: SwapCost = {
+  swaps: 0,
+  lossMicroUsd: '0',
+  feeMicroUsd: '0',
+  lamports: '0',
+  inputs: {},
+  boughtMicroUsd: '0',
+};
+
+/** What an attempt to pay takes of a wallet: its price, and what its swaps took or may take. Amounts are decimal strings. */
+export interface Expense {
+  readonly mint: string;
+  /** The price in base units of the mint. */
+  readonly amount: string;
+  /** The price in millionths of a dollar; absent if the mint has no price. */
+  readonly microUsd?: string;
+  /** What swaps took, as the chain shows it. */
+  readonly swapped?: SwapCost;
+  /** What a swap takes at most that is about to be signed, or may still land. */
+  readonly swapping?: SwapCost;
+}
+
+/**
+ * The one definition of what an attempt costs: its price, unless it never left; what swaps took beyond what they brought in a pinned token; network
+ * fees and rent. A price that was bought with a counted input is in it already.
+ *
+ * @param isPaid - Whether the price has left, or may leave.
+ */
+export function costOf({ mint, amount, microUsd = '0', swapped, swapping }: Expense, isPaid: boolean): Cost {
+  const swaps = plusSwap(swapped ?? noSwapCost, swapping ?? noSwapCost);
+  const [loss, fees, bought] = [unitsOf(swaps.lossMicroUsd), unitsOf(swaps.feeMicroUsd), unitsOf(swaps.boughtMicroUsd)];
+  const price = isPaid ? unitsOf(microUsd) : 0n;
+  const cost = new Map<string, bigint>();
+  const add = (unit: string, value: bigint) => void (value > 0n && cost.set(unit, (cost.get(unit) ?? 0n) + value));
+  add(USD, (price > bought ? price - bought : 0n) + loss + fees);
+  add(USD_OF_SWAPS, loss);
+  add(USD_OF_FEES, fees);
+  add(PAYMENTS, isPaid ? 1n : 0n);
+  add(SWAPS, BigInt(swaps.swaps));
+  add(LAMPORTS, unitsOf(swaps.lamports));
+  add(mint, isPaid ? unitsOf(amount) : 0n);
+  for (const [input, units] of Object.entries(swaps.inputs)) add(input, unitsOf(units));
+  return cost;
+}
+
+export function plusSwap(a: SwapCost, b: SwapCost): SwapCost {
+  const sum = (one: string, other: string) => (unitsOf(one) + unitsOf(other)).toString();
+  const inputs = { ...a.inputs };
+  for (const [mint, units] of Object.entries(b.inputs)) inputs[mint] = sum(inputs[mint] ?? '0', units);
+  return {
+    swaps: a.swaps + b.swaps,
+    lossMicroUsd: sum(a.lossMicroUsd, b.lossMicroUsd),
+    feeMicroUsd: sum(a.feeMicroUsd, b.feeMicroUsd),
+    lamports: sum(a.lamports, b.lamports),
+    inputs,
+    boughtMicroUsd: sum(a.boughtMicroUsd, b.boughtMicroUsd),
+  };
+}
+
+/** Whether parsed JSON is the cost of swaps, in all that sums look at. */
+export function isSwapCost(value: unknown): value is SwapCost {
+  if (typeof value !== 'object' || value === null) return false;
+  const { swaps, inputs, ...rest }: Partial<Record<keyof SwapCost, unknown>> = value;
+  return (
+    typeof swaps === 'number' &&
+    Number.isSafeInteger(swaps) &&
+    swaps >= 0 &&
+    typeof inputs === 'object' &&
+    inputs !== null &&
+    Object.values(inputs).every(isUnits) &&
+    [rest.lossMicroUsd, rest.feeMicroUsd, rest.lamports, rest.boughtMicroUsd].every(isUnits)
+  );
+}
+
+/** A negative number would be credit, and BigInt takes more than decimals. */
+function unitsOf(text: string): bigint {
+  if (!isUnits(text)) throw new RangeError('What is spent must be decimal digits.');
+  return BigInt(text);
+}
+
+function isUnits(value: unknown): value is string {
+  return typeof value === 'string' && /^[0-9]+$/.test(value);
+}
