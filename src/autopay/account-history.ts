@@ -44,6 +44,8 @@ export interface AccountHistory {
 export interface Histories {
   /** At each node by itself, those that failed lately last. */
   of(source: Source): readonly AccountHistory[];
+  /** What is kept of a source is older than what its caller has heard: the next look asks anew. */
+  outdate(source: Source): void;
 }
 
 /** About a slot, in milliseconds. */
@@ -52,22 +54,30 @@ const MAX_SOURCES = 64;
 const MAX_KNOWN = 10_000;
 
 export function createHistories(rpc: Pick<Rpc, 'alone'>, runtime: Pick<Runtime, 'now'>): Histories {
-  const all = new Map<Rpc, Map<string, AccountHistory>>();
+  const all = new Map<Rpc, Map<string, KeptHistory>>();
+  const nameOf = ({ unit, account }: Source) => `${unit} ${account}`;
   return {
     of: (source) =>
       rpc.alone().map((node) => {
-        const known = all.get(node) ?? new Map<string, AccountHistory>();
+        const known = all.get(node) ?? new Map<string, KeptHistory>();
         all.set(node, known);
-        const name = `${source.unit} ${source.account}`;
+        const name = nameOf(source);
         const history = known.get(name) ?? createHistory(node, source, runtime);
         // What was asked for last is forgotten last.
         known.delete(name);
         return keep(known, name, history, MAX_SOURCES);
       }),
+    outdate(source) {
+      for (const known of all.values()) known.get(nameOf(source))?.outdate();
+    },
   };
 }
 
-function createHistory(rpc: Rpc, source: Source, runtime: Pick<Runtime, 'now'>): AccountHistory {
+interface KeptHistory extends AccountHistory {
+  outdate(): void;
+}
+
+function createHistory(rpc: Rpc, source: Source, runtime: Pick<Runtime, 'now'>): KeptHistory {
   const { account } = source;
   const looked = new Map<string, LookedAt>();
   const expired = new Map<string, number>();
@@ -76,7 +86,7 @@ function createHistory(rpc: Rpc, source: Source, runtime: Pick<Runtime, 'now'>):
   const listings = keptForASlot<Pages>(runtime);
   return {
     rpc,
-    tip: (signal) => tips(0, signal, () => rpc.tip('finalized')),
+    tip: (signal) => tips.get(0, signal, () => rpc.tip('finalized')),
     async expiredAsOf(blockhash, minContextSlot, signal) {
       const known = expired.get(blockhash);
       if (known !== undefined) return known;
@@ -84,7 +94,7 @@ function createHistory(rpc: Rpc, source: Source, runtime: Pick<Runtime, 'now'>):
       return valid ? undefined : keep(expired, blockhash, slot, MAX_KNOWN);
     },
     async since(slot, minContextSlot, signal) {
-      const pages = await listings(minContextSlot, signal, async () => createPages(rpc, account, minContextSlot));
+      const pages = await listings.get(minContextSlot, signal, async () => createPages(rpc, account, minContextSlot));
       return orAborted(pages.since(slot), signal);
     },
     async read(id, signal) {
@@ -98,10 +108,13 @@ function createHistory(rpc: Rpc, source: Source, runtime: Pick<Runtime, 'now'>):
     },
     known: (id) => looked.get(id),
     balance: (minContextSlot, signal) =>
-      balances(minContextSlot, signal, async () => {
+      balances.get(minContextSlot, signal, async () => {
         const { slot, accounts } = await rpc.accounts([account], { commitment: 'finalized', minContextSlot });
         return { slot, amount: amountIn(accounts[0] ?? null, source) };
       }),
+    outdate() {
+      for (const kept of [tips, balances, listings]) kept.outdate();
+    },
   };
 }
 
@@ -120,17 +133,22 @@ function lookedAt(found: LandedTransaction | 'newer', { account, unit }: Source)
 /** Asks at most once a slot; each caller waits for as long as its own signal lets it. What fails is asked again. */
 function keptForASlot<T>({ now }: Pick<Runtime, 'now'>) {
   let kept: { readonly at: number; readonly minContextSlot: number; readonly answer: Promise<T> } | undefined;
-  return (minContextSlot: number, signal: AbortSignal, ask: () => Promise<T>): Promise<T> => {
-    const at = now();
-    const isYoung = kept !== undefined && at >= kept.at && at - kept.at < SLOT_MS && kept.minContextSlot >= minContextSlot;
-    if (kept === undefined || !isYoung) {
-      const next = { at, minContextSlot, answer: ask() };
-      kept = next;
-      next.answer.catch(() => {
-        if (kept === next) kept = undefined;
-      });
-    }
-    return orAborted(kept.answer, signal);
+  return {
+    get(minContextSlot: number, signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
+      const at = now();
+      const isYoung = kept !== undefined && at >= kept.at && at - kept.at < SLOT_MS && kept.minContextSlot >= minContextSlot;
+      if (kept === undefined || !isYoung) {
+        const next = { at, minContextSlot, answer: ask() };
+        kept = next;
+        next.answer.catch(() => {
+          if (kept === next) kept = undefined;
+        });
+      }
+      return orAborted(kept.answer, signal);
+    },
+    outdate() {
+      kept = undefined;
+    },
   };
 }
 

@@ -4,6 +4,7 @@ import type { Emit } from '../events.js';
 import type { Attempt } from '../journal/types.js';
 import type { Call } from '../request.js';
 import type { Core } from './core.js';
+import { sourceOf } from './fate.js';
 import { decide, openOf, type Open } from './follow.js';
 import { allHaveLeft } from './leave.js';
 import { mayRepeat, present } from './present.js';
@@ -32,6 +33,8 @@ export async function adopt(core: Core, repeat: Repeat): Promise<Response | unde
   const { call, emit } = repeat;
   await allHaveLeft(core, call.signal);
   const all = (await findEarlier(core, repeat)).map((earlier) => openOf(core, earlier));
+  // The caller may have heard more of them than was known a moment ago.
+  for (const { attempt } of all) core.histories.outdate(sourceOf(attempt.payment));
   for (const open of all) if (open.attempt.state === 'signed') await ask(core, open, emit, call.signal);
   const undecidedOnes = all.filter(({ attempt }) => attempt.state === 'signed');
   const forgotten = await Promise.all(undecidedOnes.map((open) => isForgotten(core, open)));

@@ -227,14 +227,19 @@ export function sentSwap(
   };
 }
 
+/** What a signed payment takes from. */
+export function sourceOf({ source }: Pick<SignedPayment, 'source'>): Source {
+  return { account: source, unit: 'tokens' };
+}
+
 /** What the chain is asked about a signed payment. */
 export function sentPayment({ receipt }: Pick<Attempt, 'receipt'>, payment: SignedPayment): Sent {
-  const { payerSignature, memo, source, before, slot, blockhash, blockhashSlot, lastValidBlockHeight } = payment;
+  const { payerSignature, memo, before, slot, blockhash, blockhashSlot, lastValidBlockHeight } = payment;
   const claim = receipt?.settlement?.transaction;
   return {
     ...{ signature: payerSignature, isId: false, memo, slot, blockhash },
     claim: claim === '' ? undefined : claim,
-    source: { account: source, unit: 'tokens' },
+    source: sourceOf(payment),
     before: before === undefined ? undefined : { amount: BigInt(before.amount), slot: before.slot },
     blockhashSlot,
     lastValidBlockHeight: BigInt(lastValidBlockHeight),

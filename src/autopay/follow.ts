@@ -4,7 +4,7 @@ import type { Wallet } from '../journal/registry.js';
 import type { Attempt } from '../journal/types.js';
 import type { Receipt } from '../receipt.js';
 import type { Core } from './core.js';
-import { fateOf, sentPayment, type Fate } from './fate.js';
+import { fateOf, sentPayment, sourceOf, type Fate } from './fate.js';
 import { listenTo } from './listen.js';
 import { ownerOf } from './owner.js';
 import { costFor } from './receipt-cost.js';
@@ -48,7 +48,8 @@ export async function follow(core: Core, open: Open, emit: Emit): Promise<void> 
 
 async function watch(core: Core, open: Open, emit: Emit): Promise<void> {
   const { signal } = core.closing;
-  const listening = listenTo(core.rpc, core.config.runtime, open.attempt.payment.source);
+  const source = sourceOf(open.attempt.payment);
+  const listening = listenTo(core.rpc, core.config.runtime, source.account, () => core.histories.outdate(source));
   try {
     for (let look = true; !signal.aborted;) {
       let failed = false;

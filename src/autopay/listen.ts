@@ -27,8 +27,15 @@ export interface Listening {
 /**
  * In growing steps; where the node tells of changes, also at each of those, and between them seldom. Begins to listen with the first wait: what
  * is decided at the first look needs no socket.
+ *
+ * @param onChange - Called at each change that the node tells of, before the wait ends.
  */
-export function listenTo({ onAccount }: Pick<Rpc, 'onAccount'>, runtime: Pick<Runtime, 'idle'>, account: Address): Listening {
+export function listenTo(
+  { onAccount }: Pick<Rpc, 'onAccount'>,
+  runtime: Pick<Runtime, 'idle'>,
+  account: Address,
+  onChange: () => void,
+): Listening {
   let watch: ReturnType<Rpc['onAccount']> | undefined;
   let wake = (): void => undefined;
   let calls = 0;
@@ -41,6 +48,7 @@ export function listenTo({ onAccount }: Pick<Rpc, 'onAccount'>, runtime: Pick<Ru
     calls += 1;
     looks = LOOKS_A_CALL;
     wait = FIRST_WAIT_MS;
+    onChange();
     if (calls > MOST_CALLS) watch?.end();
     else wake();
   };

@@ -3,6 +3,7 @@ import type { MintSymbol, Sandbox, ServedRequest } from 'exact-change/sandbox';
 import { expect } from 'vitest';
 import { walletOf } from '../../../src/journal/registry.js';
 import { landed, signaturesOf, tokenAccount, until, type ChainTransaction } from '../../helpers/chain.js';
+import { expectCounted, worth } from '../../helpers/worth.js';
 import { attemptsOf, balancesOf, errorsOf, purchaseOf, SYMBOLS, type Buyer, type Call, type Outcome, type World } from './world.js';
 
 /** Every call ends by its own deadlines; one that has not by then hangs. */
@@ -60,11 +61,13 @@ async function ended({ purchase, outcome }: Call): Promise<Outcome> {
   return Promise.race([outcome, hung]).finally(() => clearTimeout(timer));
 }
 
+const CLOSED: readonly Attempt['state'][] = ['settled', 'unsettled', 'unpaid'];
+
 /** Resumes until each attempt is closed; what the chain does not show by then is past its last block after a warp. */
 async function decideAll({ controls }: Sandbox, buyer: Buyer, client: Client): Promise<void> {
   let warped = false;
   await until('the chain decides all attempts', async () => {
-    const isOpen = async () => (await attemptsOf(buyer)).some(({ state }) => state !== 'settled' && state !== 'unsettled');
+    const isOpen = async () => (await attemptsOf(buyer)).some(({ state }) => !CLOSED.includes(state));
     if (!(await isOpen())) return true;
     await client.resume();
     if (!(await isOpen())) return true;
@@ -132,7 +135,7 @@ async function compareWallet(sandbox: Sandbox, { buyer, transactions, payments }
   }
 }
 
-/** The journal has as settled what the chain has, counts that against the caps, and holds nothing. */
+/** The journal has as settled what the chain has, counts all that left the wallet against the caps, and holds nothing. */
 async function compareJournal(sandbox: Sandbox, { buyer, attempts, payments, receipts, calls }: Books, client: Client): Promise<void> {
   const settledIds = attempts.filter(({ state }) => state === 'settled').map(({ id }) => id);
   expect([...settledIds].sort()).toEqual(payments.map(({ attempt }) => attempt.id).sort());
@@ -148,13 +151,9 @@ async function compareJournal(sandbox: Sandbox, { buyer, attempts, payments, rec
   const cost = payments.reduce((sum, { attempt }) => sum + BigInt(attempt.microUsd ?? 0), 0n);
   const dollars = (await client.spent()).filter(({ unit, host }) => unit === 'USD' && host === undefined);
   expect(dollars.length).toBeGreaterThan(0);
-  for (const { cap, used } of dollars) expect([cap, microUsd(used)]).toEqual([cap, cost]);
+  const left = worth(sandbox, buyer.given) - worth(sandbox, await balancesOf(sandbox, buyer.address));
+  for (const use of dollars) expectCounted(use, left, cost);
   expect(await heldBy(sandbox, buyer)).toEqual({});
-}
-
-function microUsd(text: string): bigint {
-  const [whole = '0', rest = ''] = text.split('.');
-  return BigInt(whole) * 1_000_000n + BigInt(rest.padEnd(6, '0'));
 }
 
 /** What is still promised to payments and swaps, by symbol. */

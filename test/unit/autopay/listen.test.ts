@@ -11,6 +11,7 @@ function world({ hasSocket }: { readonly hasSocket: boolean }) {
     changes: [] as number[],
     lost: [] as number[],
     sockets: 1,
+    told: 0,
     ring: (): void => undefined,
   };
   const runtime: Pick<Runtime, 'idle'> = {
@@ -38,7 +39,7 @@ function world({ hasSocket }: { readonly hasSocket: boolean }) {
     };
   };
   const { signal } = new AbortController();
-  const listening = listenTo({ onAccount }, runtime, 'account');
+  const listening = listenTo({ onAccount }, runtime, 'account', () => (state.told += 1));
   /** When it was looked at, and when only time was, until a time. */
   const run = async (until: number) => {
     const looks: number[] = [];
@@ -71,6 +72,7 @@ describe('listenTo', () => {
     state.changes.push(20_000);
     const { looks } = await run(24_000);
     expect(looks).toEqual([250, 750, 20_000, 20_250]);
+    expect(state.told).toBe(1);
   });
 
   it('looks after a socket was lost and opened again while it waited, and once more after that', async () => {
