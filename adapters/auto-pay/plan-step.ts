@@ -1,5 +1,6 @@
 import type { Choice } from '../../src/autopay/choose.js';
 import type { Core } from '../../src/autopay/core.js';
+import { sourceOf } from '../../src/autopay/fate.js';
 import { decide, openOf } from '../../src/autopay/follow.js';
 import { ownerOf } from '../../src/autopay/owner.js';
 import { spendOf } from '../../src/autopay/plan.js';
@@ -48,6 +49,8 @@ export async function planOn({ deps, desk, request, terms, purchase, signal }: S
 async function inFlight(core: Core, signal: AbortSignal = core.closing.signal): Promise<PaidAttempt[]> {
   const signed: PaidAttempt[] = [];
   for await (const attempt of core.journal.attempts(ownerOf(core), { state: 'signed' })) if (isPaid(attempt)) signed.push(attempt);
+  // A payment that landed a moment ago must not have the wallet asked for a swap.
+  for (const { payment } of signed) core.histories.outdate(sourceOf(payment));
   const over = await Promise.all(
     signed.map((attempt) => decide(core, openOf(core, attempt), core.events.emitter(attempt.id), signal).catch(() => false)),
   );

@@ -77,7 +77,7 @@ export async function reserve(core: Core, attempt: Attempt): Promise<void> {
 export async function raise({ journal, config }: Core, attempt: Attempt): Promise<void> {
   const refusal = checkPayment(config.policy, attempt);
   if (refusal !== undefined) throw refusal;
-  const refused = await journal.put(attempt, capsFor(config.policy, attempt));
+  const refused = await journal.raise(attempt, capsFor(config.policy, attempt));
   if (refused !== undefined) throw overBudget(refused.cap, refused.used, takenOf(refused.cap, attempt));
 }
 

@@ -167,12 +167,27 @@ async function isExplained(node: AccountHistory, listing: Listing, sent: Sent, a
     const isMove = ({ slot, error }: SignatureInfo) =>
       slot > before.slot && slot <= now.slot && (error === null || sent.source.unit === 'lamports');
     const moved = await movedBy(node, listing.entries.filter(isMove), signal);
-    return moved !== undefined && now.amount >= before.amount + moved;
+    const held = await heldAfter(node, listing, before, signal);
+    return moved !== undefined && now.amount >= held + moved;
   };
   if (sent.before !== undefined && (await isLeft(sent.before))) return true;
   // What was read at the time may have been on a fork: the last transaction before it says it too.
   const base = await baseOf(node, listing, sent, signal);
   return base !== undefined && isLeft(base);
+}
+
+/** What a reading is at the end of its slot: a node may have read in the middle of it, and given that slot all the same. */
+async function heldAfter(node: AccountHistory, { entries }: Listing, { slot, amount }: Reading, signal: AbortSignal): Promise<bigint> {
+  let last: bigint | undefined;
+  let isIn = false;
+  for (const { signature } of entries.filter((entry) => entry.slot === slot).slice(0, READS_A_LOOK)) {
+    const { amounts } = (await node.read(signature, signal)) ?? {};
+    // Newest first: the first one with amounts ends the slot.
+    if (amounts === undefined) continue;
+    last ??= amounts.after;
+    isIn ||= amounts.before === amount;
+  }
+  return isIn && last !== undefined ? last : amount;
 }
 
 /** What transactions moved in all, as far as it is known; undefined if too little of it can be read yet. */

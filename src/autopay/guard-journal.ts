@@ -11,6 +11,7 @@ export function guardJournal(journal: Journal, timeoutMs: number): Journal {
   return {
     reserve: (attempt, caps) => call('reserve', () => journal.reserve(attempt, caps)),
     put: (attempt) => call('put', () => journal.put(attempt)),
+    raise: (attempt, caps) => call('raise', () => journal.raise(attempt, caps)),
     release: (id) => call('release', () => journal.release(id)),
     similar: (owner, fingerprint, key) => call('similar', () => journal.similar(owner, fingerprint, key)),
     attempts: (owner, filter) => eachWithin(call, () => journal.attempts(owner, filter)),

@@ -314,8 +314,8 @@ async function reserveSwap(core: Core, attempt: Attempt): Promise<Attempt> {
   if (refusal !== undefined) throw refusal;
   const next = { ...attempt, at: runtime.now() };
   const caps = capsFor(policy, next);
-  let refused = await core.journal.put(next, caps);
-  if (refused !== undefined && (await freeDeadOnes(core))) refused = await core.journal.put(next, caps);
+  let refused = await core.journal.raise(next, caps);
+  if (refused !== undefined && (await freeDeadOnes(core))) refused = await core.journal.raise(next, caps);
   if (refused === undefined) return next;
   throw overBudget(refused.cap, refused.used, takenOf(refused.cap, next));
 }

@@ -41,7 +41,7 @@ export interface StoreContent {
 export interface AttemptStore {
   /** As the journal's. Throws `TypeError` for what is no attempt, or has an id that is there. */
   reserve(attempt: Attempt, caps: readonly Cap[]): CapBlock | KeyTaken | undefined;
-  /** As the journal's; also returns the attempt as kept, or undefined where another stands. Throws where it was released. */
+  /** As the journal's, and with caps as its `raise`; also returns the attempt as kept, or undefined where another stands. Throws where it was released. */
   put(attempt: Attempt, caps?: readonly Cap[]): { readonly kept: Attempt | undefined } | CapBlock;
   /** As the journal's; whether there was something to forget. */
   release(id: string): boolean;

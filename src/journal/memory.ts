@@ -1,3 +1,4 @@
+import type { Cap } from '../policy/caps.js';
 import { systemRuntime } from '../runtime.js';
 import { createAttemptStore } from './attempt-store.js';
 import { jobsOf } from './notices.js';
@@ -15,16 +16,18 @@ import type { Attempt, Journal } from './types.js';
 export function memoryJournal(options: JournalOptions = {}): Journal {
   const store = createAttemptStore();
   const outbox = wantsOutbox(options) ? createOutbox() : undefined;
+  const replace = (attempt: Attempt, caps?: readonly Cap[]) => {
+    const before = store.get(attempt.id);
+    const done = store.put(attempt, caps);
+    if ('cap' in done) return done;
+    if (done.kept !== undefined) outbox?.tell(before, done.kept);
+    return undefined;
+  };
   // The store knows no promises: in one process that makes each call one step.
   return {
     reserve: async (attempt, caps) => store.reserve(attempt, caps),
-    put: async (attempt, caps) => {
-      const before = store.get(attempt.id);
-      const done = store.put(attempt, caps);
-      if ('cap' in done) return done;
-      if (done.kept !== undefined) outbox?.tell(before, done.kept);
-      return undefined;
-    },
+    put: async (attempt) => void replace(attempt),
+    raise: async (attempt, caps) => replace(attempt, caps),
     release: async (id) => {
       const before = store.get(id);
       if (store.release(id)) outbox?.tell(before, undefined);

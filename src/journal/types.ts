@@ -143,11 +143,13 @@ export interface Journal {
   /**
    * Replaces an attempt as a whole: what the next state lacks, its key too, is gone. Where `mayFollow` says that the state cannot follow,
    * a decided attempt stays as it is. Rejects where another one is, or was released: somebody took it for dead, and it must not go on.
-   *
-   * @param caps - If the attempt takes more than before of a cap of these, that cap must have room for it: checked and written as one step.
+   */
+  put(attempt: Attempt): Promise<void>;
+  /**
+   * As {@link Journal.put}, if each cap of these has room for what the attempt takes of it more than before: checked and written as one step.
    * Otherwise nothing is written, and the cap without room comes back.
    */
-  put(attempt: Attempt, caps?: readonly Cap[]): Promise<CapBlock | undefined>;
+  raise(attempt: Attempt, caps: readonly Cap[]): Promise<CapBlock | undefined>;
   /** Forgets an attempt that signed no payment, and whose swaps cost nothing; its price counts no more. Nothing if it did, or they have. */
   release(id: string): Promise<void>;
   /**

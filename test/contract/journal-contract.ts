@@ -232,7 +232,7 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
               const next: Attempt = { ...one, ...(swap === undefined ? {} : { [swap]: swapCost(take) }) };
               const expected = blocking(next, one.at, one);
               if (whatBecomes(one.state, one.state) !== 'replaces') continue;
-              expect(await journal.put(next, caps)).toEqual(expected);
+              expect(await journal.raise(next, caps)).toEqual(expected);
               if (expected === undefined) model.set(one.id, next);
             } else if (one !== undefined && what !== 'release' && what !== 'raise') {
               const next: Attempt = { ...one, state: what, ...(left ? { leftAt: now } : {}) };
@@ -295,14 +295,14 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
       it('what a put brings under the caps that it is given, or refuses it and leaves all as it was', async () => {
         const cap = dayCap(10_100n);
         const one = await reserved();
-        expect(await journal.put({ ...one, swapping: swapCost(100) }, [cap])).toEqual({ cap, used: 0n });
+        expect(await journal.raise({ ...one, swapping: swapCost(100) }, [cap])).toEqual({ cap, used: 0n });
         expect(await all()).toEqual([one]);
-        expect(await journal.put({ ...one, swapping: swapCost(99) }, [cap])).toBeUndefined();
+        expect(await journal.raise({ ...one, swapping: swapCost(99) }, [cap])).toBeUndefined();
         expect(await used(cap)).toBe(10_100n);
         // What takes no more than before is never refused.
-        expect(await journal.put({ ...one, swapping: swapCost(98) }, [dayCap(1n)])).toBeUndefined();
+        expect(await journal.raise({ ...one, swapping: swapCost(98) }, [dayCap(1n)])).toBeUndefined();
         const rivals = await Promise.all([reserved({ microUsd: '0' }), reserved({ microUsd: '0' }), reserved({ microUsd: '0' })]);
-        const raised = await Promise.all(rivals.map((rival) => journal.put({ ...rival, swapping: swapCost(0) }, [cap])));
+        const raised = await Promise.all(rivals.map((rival) => journal.raise({ ...rival, swapping: swapCost(0) }, [cap])));
         expect(raised.filter((block) => block === undefined)).toHaveLength(1);
         expect(await used(cap)).toBe(10_100n);
       });

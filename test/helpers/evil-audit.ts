@@ -1,4 +1,5 @@
 import { address, type Address } from '@solana/kit';
+import { paidOf, UNUSED, usedByCap } from './worth.js';
 import {
   createClient,
   HTTPInterceptor,
@@ -317,7 +318,8 @@ async function expectTrueError(
   else expect({ funds: error.funds, code: error.code }).toEqual({ funds: truth, code: error.code });
   const landedOnes = found.flatMap(({ signatures }) => signatures);
   expect(error.moved.filter(({ signature }) => !landedOnes.includes(signature))).toEqual([]);
-  if (!signed.some(({ kind }) => kind === 'payment')) expect((await client.spent()).map(({ used }) => Number(used))).toEqual([0]);
+  if (signed.length === 0) expect(await usedByCap(client)).toEqual(UNUSED);
+  if (!signed.some(({ kind }) => kind === 'payment')) expect(await paidOf(client)).toBe('0');
   return error;
 }
 

@@ -1,4 +1,4 @@
-import type { CapUse } from 'exact-change';
+import type { CapUse, Client } from 'exact-change';
 import type { MintSymbol, Sandbox } from 'exact-change/sandbox';
 import { expect } from 'vitest';
 
@@ -30,3 +30,16 @@ export function expectCounted({ cap, used, parts }: CapUse, left: bigint, paid: 
   expect([cap, used, missing > 0n ? missing : 0n]).toEqual([cap, used, 0n]);
   expect([cap, used, -missing > MOST_ABOVE * PICO ? -missing : 0n]).toEqual([cap, used, 0n]);
 }
+
+/** What the first cap in dollars counts for prices alone, without swaps, fees and rent. */
+export async function paidOf(client: Pick<Client, 'spent'>): Promise<string | undefined> {
+  return (await client.spent()).find(({ parts }) => parts !== undefined)?.parts?.payments;
+}
+
+/** What is used of each cap, by its name. */
+export async function usedByCap(client: Pick<Client, 'spent'>): Promise<Record<string, string>> {
+  return Object.fromEntries((await client.spent()).map(({ cap, used }) => [cap, used]));
+}
+
+/** Nothing of the caps that are there by default. */
+export const UNUSED = { maxPerDay: '0', maxLamportsPerDay: '0' };

@@ -24,13 +24,13 @@ function slow(
   const written: Attempt[] = [];
   let letWrite = (): void => undefined;
   const gate = new Promise<void>((resolve) => (letWrite = resolve));
-  const put: Journal['put'] = async (attempt, caps) => {
+  const put: Journal['put'] = async (attempt) => {
     if (which(attempt)) {
       onHeld();
       await gate;
       written.push(attempt);
     }
-    return inner.put(attempt, caps);
+    await inner.put(attempt);
   };
   return { journal: { ...inner, put }, written, letWrite };
 }

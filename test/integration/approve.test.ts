@@ -6,6 +6,7 @@ import { startTaker } from '../helpers/bounds.js';
 import { landed, until } from '../helpers/chain.js';
 import { closePayers, failureOf, payerOn, recordingSigner, type Payer } from '../helpers/payer.js';
 import { refusal } from '../helpers/untouched.js';
+import { paidOf } from '../helpers/worth.js';
 
 let sandbox: Sandbox;
 
@@ -143,7 +144,16 @@ describe('what is approved is what is signed', () => {
     const { approve, shown } = yes();
     const payer = await holder(approve);
     for (const path of ['/usdc', '/memo']) expect((await payer.client.fetch(url(path))).status).toBe(200);
-    expect(shown.map(({ caps }) => caps.map(({ cap, used }) => [cap, used]))).toEqual([[['maxPerDay', '0']], [['maxPerDay', '0.01']]]);
+    expect(shown.map(({ caps }) => caps.map(({ cap, used }) => [cap, used]))).toEqual([
+      [
+        ['maxPerDay', '0'],
+        ['maxLamportsPerDay', '0'],
+      ],
+      [
+        ['maxPerDay', '0.01'],
+        ['maxLamportsPerDay', '0'],
+      ],
+    ]);
   });
 
   it('no change that the hook makes to the plan changes what is signed', async () => {
@@ -158,7 +168,7 @@ describe('what is approved is what is signed', () => {
     const swap = payer.signed.find(({ kind }) => kind === 'swap');
     expect(swap).toMatchObject({ maxInAmount: shown[0]?.swap?.maxInAmount, minOutAmount: shown[0]?.swap?.minOutAmount });
     expect(payer.signed.find(({ kind }) => kind === 'payment')).toMatchObject({ amount: '10000', payTo: sandbox.merchant });
-    expect(await usedOf(payer)).toBe('0.01');
+    expect(await paidOf(payer.client)).toBe('0.01');
   });
 
   it('nor does it change the refusals of other offers, or what comes after', async () => {

@@ -2,6 +2,7 @@ import { isExactChangeError, memoryJournal, type Attempt, type ClientOptions, ty
 import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change/sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { UNUSED, usedByCap } from '../helpers/worth.js';
 
 // A journal that never answers, and a hook that never does: each call has to end by its own timeouts with nothing signed that is not on
 // record, and nothing sent.
@@ -17,7 +18,7 @@ afterEach(closePayers);
 afterAll(() => sandbox.close());
 
 type Funds = Partial<Record<MintSymbol, string>>;
-type Method = 'reserve' | 'put' | 'release' | 'similar' | 'attempts' | 'used';
+type Method = 'reserve' | 'put' | 'raise' | 'release' | 'similar' | 'attempts' | 'used';
 
 const HOLDER: Funds = { USDC: '1' };
 const SWAPPER: Funds = { SOL: '0.1', BONK: '5000000' };
@@ -32,6 +33,7 @@ function hanging(method: Method, which: (attempt: Attempt) => boolean = () => tr
   const hung: Pick<Journal, Method> = {
     reserve: (attempt, caps) => (which(attempt) ? never() : inner.reserve(attempt, caps)),
     put: (attempt) => (which(attempt) ? never() : inner.put(attempt)),
+    raise: never,
     release: never,
     similar: never,
     attempts: () => ({ [Symbol.asyncIterator]: () => ({ next: never }) }),
@@ -91,6 +93,7 @@ describe('a journal whose one method never answers', () => {
   it.each<[method: Method, failing: readonly Name[]]>([
     ['reserve', ['fetch', 'fetch with a swap', 'pay']],
     ['put', ['fetch', 'fetch with a swap', 'pay']],
+    ['raise', ['fetch with a swap']],
     ['similar', ['fetch', 'fetch with a swap']],
     ['attempts', ['fetch', 'fetch with a swap', 'pay', 'receipts', 'resume']],
     ['used', ['plan', 'spent']],
@@ -148,7 +151,7 @@ describe('a journal that falls silent', () => {
     const journal: Journal = { ...inner, reserve: (attempt, caps) => inner.reserve(attempt, caps).then(never) };
     const one = await payer(HOLDER, { journal });
     await failureOf(one.client.fetch(usdc()), 'journal_unavailable');
-    expect((await one.client.spent()).map(({ used }) => used)).toEqual(['0']);
+    expect(await usedByCap(one.client)).toEqual(UNUSED);
   });
 
   it('when its caller gives up: the call ends all the same, and nothing is sent', async () => {
@@ -176,7 +179,7 @@ describe('policy.approve that never answers', () => {
     answer(true);
     await quiet();
     expect(kinds(one)).toEqual([]);
-    expect((await one.client.spent()).map(({ used }) => used)).toEqual(['0']);
+    expect(await usedByCap(one.client)).toEqual(UNUSED);
   });
 
   it('ends with its caller', async () => {

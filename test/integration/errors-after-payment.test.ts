@@ -6,6 +6,7 @@ import { landed, signaturesOf, tokenAccount, tokenAmount, until } from '../helpe
 import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
 import { expectUntouched } from '../helpers/untouched.js';
+import { paidOf } from '../helpers/worth.js';
 
 type ServiceFault = Parameters<AggregatorControls['fault']>[1];
 
@@ -398,7 +399,7 @@ describe('an abort on the way', () => {
       const early = BEFORE_SIGNING.some((one) => one === type);
       expect(payments(payer)).toBe(early ? 0 : 1);
       // Nothing that was not signed is held against the budget.
-      if (early) await until('the budget is free', async () => ((await usedOf(payer)) === '0' ? true : undefined));
+      if (early) await until('the budget is free', async () => ((await paidOf(payer.client)) === '0' ? true : undefined));
       // A swap that was sent goes on to its end.
       if (payer.signed.some(({ kind }) => kind === 'swap')) await told(payer, 'swap.confirmed');
       const outcome = await payer.client.fetch(url('/usdc')).then(

@@ -251,7 +251,7 @@ describe('offers that are not for us', () => {
 describe('a journal that fails', () => {
   const broken = () => Promise.reject(new Error('disk full'));
 
-  it.each(['similar', 'reserve', 'put'] as const)('%s: nothing is signed without it', async (method) => {
+  it.each(['similar', 'reserve', 'raise', 'put'] as const)('%s: nothing is signed without it', async (method) => {
     const whole = memoryJournal();
     const payer = await payerOn(sandbox, { SOL: '0.05', BONK: '5000000' }, { autoSwap: true, journal: { ...whole, [method]: broken } });
     const sent = sandbox.controls.node.calls({ method: 'sendTransaction' });

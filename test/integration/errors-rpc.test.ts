@@ -5,6 +5,7 @@ import { createSandbox, type NodeControls, type Sandbox } from 'exact-change/san
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { refusal } from '../helpers/untouched.js';
+import { paidOf } from '../helpers/worth.js';
 
 type NodeFault = Parameters<NodeControls['fault']>[1];
 
@@ -101,7 +102,7 @@ describe.each(METHODS)('a node whose %s', (method) => {
     sandbox.controls.node.clearFaults();
     const patient = payer.again({ autoSwap: true });
     expect((await patient.fetch(usdc())).status).toBe(200);
-    expect((await payer.client.spent())[0]?.used).toBe('0.01');
+    expect(await paidOf(payer.client)).toBe('0.01');
   });
 });
 

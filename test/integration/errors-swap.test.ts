@@ -6,6 +6,7 @@ import { MODE, TARGET } from '../../adapters/sandbox/venue/venue.mjs';
 import { landed, rpc, signaturesOf, tokenAccount } from '../helpers/chain.js';
 import { closePayers, failureOf, payerOn, recordingSigner, type Payer } from '../helpers/payer.js';
 import { refusal } from '../helpers/untouched.js';
+import { paidOf, usedByCap } from '../helpers/worth.js';
 
 let sandbox: Sandbox;
 
@@ -106,7 +107,9 @@ describe('a price that moves between the signature and the chain', () => {
     });
     expect(swapsOf(payer).length).toBe(2);
     expectOnlyFeesGone(before, await stateOf(payer.address), 2);
-    expect((await payer.client.spent())[0]?.used).toBe('0');
+    // What failed swaps burned is counted.
+    expect(await usedByCap(payer.client)).toMatchObject({ maxLamportsPerDay: error.details.feeLamports });
+    expect(await paidOf(payer.client)).toBe('0');
     expect(payer.signed.map(({ kind }) => kind)).toEqual(['swap', 'swap']);
   });
 
@@ -289,7 +292,7 @@ describe('a payment that fails after its swap landed', () => {
     );
     const failure = payer.events.find((event) => event.type === 'payment.failed');
     expect(failure).toMatchObject({ code: 'signing_failed', funds: 'swapped' });
-    expect((await payer.client.spent())[0]?.used).toBe('0');
+    expect(await paidOf(payer.client)).toBe('0');
 
     payer.obey();
     const response = await payer.client.fetch(usdc());

@@ -6,6 +6,7 @@ import { failureOf, newBuyer, nextEvent, type Buyer } from '../helpers/fetch-buy
 import { paymentOf } from '../helpers/fetch-record.js';
 import { startSeller, type SellerOptions } from '../helpers/fetch-seller.js';
 import { PRICE, type Recorder } from '../helpers/fetch-twins.js';
+import { UNUSED, usedByCap } from '../helpers/worth.js';
 
 let sandbox: Sandbox;
 let buyer: Buyer;
@@ -95,7 +96,7 @@ describe('a signal that fires before anything is signed', () => {
     buyer.client.on(step, () => controller.abort('mine'));
     expect(await failureOf(buyer.client.fetch(url, { signal: controller.signal }))).toBe('mine');
     expect(seen.map(paymentOf)).toEqual([undefined]);
-    expect(await buyer.client.spent()).toMatchObject([{ used: '0' }]);
+    expect(await usedByCap(buyer.client)).toEqual(UNUSED);
     // Nothing is left reserved or held: the next call goes through.
     expect((await buyer.client.fetch(url)).status).toBe(200);
     expect(await buyer.spent()).toBe(PRICE);

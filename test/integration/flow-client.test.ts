@@ -15,6 +15,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startLegacySeller, type LegacySeller } from '../fixtures/legacy/seller.js';
 import { tokenAccount, tokenAmount, until } from '../helpers/chain.js';
 import { decided, kitSigner, onSandbox, recorded } from '../helpers/flow.js';
+import { paidOf, UNUSED, usedByCap } from '../helpers/worth.js';
 
 let sandbox: Sandbox;
 let legacy: LegacySeller;
@@ -79,7 +80,10 @@ describe('plan', () => {
       },
       swap: { inputMint: sandbox.mints.SOL.address, outputMint: sandbox.mints.PYUSD.address, platformFeeBps: 0 },
       refused: [],
-      caps: [{ cap: 'maxPerDay', used: '0', limit: '10' }],
+      caps: [
+        { cap: 'maxPerDay', used: '0', limit: '10' },
+        { cap: 'maxLamportsPerDay', used: '0', limit: '50000000' },
+      ],
     });
     expect(JSON.parse(JSON.stringify(plan))).toEqual(plan);
     expect(signed).toEqual([]);
@@ -87,7 +91,7 @@ describe('plan', () => {
     expect(Object.keys(node.callsByMethod('client')).filter((method) => !READS.includes(method))).toEqual([]);
     expect([api.calls(), facilitator.calls()]).toEqual([1, 0]);
     expect(await collect(journal.attempts({ wallet: client.address, network: SOLANA_MAINNET }))).toEqual([]);
-    expect(await client.spent()).toEqual([expect.objectContaining({ used: '0' })]);
+    expect(await usedByCap(client)).toEqual(UNUSED);
 
     const receipt = await decided(await client.fetch(`${sandbox.apiUrl}/pyusd`));
     const { payment, swap } = plan;
@@ -97,7 +101,7 @@ describe('plan', () => {
       decimals: payment?.decimals,
       payTo: payment?.payTo,
     });
-    expect(receipt.cost.usd).toBe(payment?.usd);
+    expect(receipt.cost.parts?.payments).toBe(payment?.usd);
     expect(receipt.swap).toMatchObject({
       inputMint: swap?.inputMint,
       outputMint: swap?.outputMint,
@@ -134,9 +138,9 @@ describe('plan', () => {
   it('takes nothing from the budget that it shows', async () => {
     const client = clientFor(await sandbox.createWallet({ USDC: '1' }), { policy: { maxPerDay: '0.01' } });
     for (let times = 0; times < 3; times += 1)
-      expect((await client.plan(`${sandbox.apiUrl}/usdc`)).caps).toEqual([expect.objectContaining({ limit: '0.01', used: '0' })]);
+      expect((await client.plan(`${sandbox.apiUrl}/usdc`)).caps[0]).toMatchObject({ limit: '0.01', used: '0' });
     expect((await client.fetch(`${sandbox.apiUrl}/usdc`)).status).toBe(200);
-    expect(await client.spent()).toEqual([expect.objectContaining({ limit: '0.01', used: '0.01' })]);
+    expect(await usedByCap(client)).toEqual({ ...UNUSED, maxPerDay: '0.01' });
   });
 });
 
@@ -157,7 +161,7 @@ describe('pay', () => {
     const settled = await until('its receipt is settled', async () => (await collect(client.receipts({ state: 'settled' })))[0]);
     expect(settled.payment.payerSignature).toBe(receipt.payment.payerSignature);
     expect((await merchantHolds('USDC')) - before).toBe(10_000n);
-    expect(await client.spent()).toEqual([expect.objectContaining({ used: '0.01' })]);
+    expect(await paidOf(client)).toBe('0.01');
   });
 
   it('takes terms that were parsed before, and says where they are from if they do not', async () => {
@@ -250,11 +254,21 @@ describe('receipts and spent', () => {
     await decided(await client.fetch(`${sandbox.apiUrl}/usdt`));
     // Its handler fails, so the facilitator is never asked to settle, and its time runs out.
     const failed = await client.fetch(`${sandbox.apiUrl}/fails`);
+    const parts = (payments: string) => ({ payments, swaps: '0', fees: '0' });
     expect(failed.status).toBe(500);
     expect(await client.spent()).toEqual([
-      { cap: 'maxPerDay', limit: '10', used: '0.04', unit: 'USD', windowMs: 86_400_000 },
-      { cap: `maxPerHost['${host}']`, host, limit: '0.5', used: '0.04', unit: 'USD', windowMs: 86_400_000 },
-      { cap: "maxPerHost['api.example.com']", host: 'api.example.com', limit: '1', used: '0', unit: 'USD', windowMs: 86_400_000 },
+      { cap: 'maxPerDay', limit: '10', used: '0.04', parts: parts('0.04'), unit: 'USD', windowMs: 86_400_000 },
+      { cap: 'maxLamportsPerDay', limit: '50000000', used: '0', unit: 'lamports', windowMs: 86_400_000 },
+      { cap: `maxPerHost['${host}']`, host, limit: '0.5', used: '0.04', parts: parts('0.04'), unit: 'USD', windowMs: 86_400_000 },
+      {
+        cap: "maxPerHost['api.example.com']",
+        host: 'api.example.com',
+        limit: '1',
+        used: '0',
+        parts: parts('0'),
+        unit: 'USD',
+        windowMs: 86_400_000,
+      },
     ]);
     sandbox.controls.node.warp();
     const unsettled = await decided(failed);
@@ -272,7 +286,7 @@ describe('receipts and spent', () => {
     expect(await collect(client.receipts({ state: 'uncertain' }))).toEqual([]);
     expect(JSON.parse(JSON.stringify(all))).toEqual(all);
     // What can never land is not spent.
-    expect((await client.spent()).map(({ used }) => used)).toEqual(['0.03', '0.03', '0']);
+    expect((await client.spent()).map(({ used }) => used)).toEqual(['0.03', '0', '0.03', '0']);
     expect(await sandbox.balance(wallet.address, 'USDC')).toBe(990_000n);
   });
 });
@@ -350,6 +364,10 @@ describe('the journal', () => {
         steps.push(`reserve ${attempt.state}, ${signed.length} signed`);
         return inner.reserve(attempt, caps);
       },
+      raise: (attempt, caps) => {
+        steps.push(`raise ${attempt.state}, ${signed.length} signed`);
+        return inner.raise(attempt, caps);
+      },
       put: (attempt) => {
         const parts = [attempt.swap === undefined ? '' : 'swap', attempt.payment === undefined ? '' : 'payment'].filter(
           (part) => part !== '',
@@ -364,6 +382,8 @@ describe('the journal', () => {
     const receipt = await decided(await client.fetch(`${sandbox.apiUrl}/usdc`));
     expect(steps).toEqual([
       'reserve reserved, 0 signed',
+      // With what the swap takes at most.
+      'raise reserved, 0 signed',
       'put reserved with swap, 1 signed, 0 served, delivered false',
       'put signed with swap and payment, 2 signed, 0 served, delivered false',
       'put signed with swap and payment, 2 signed, 1 served, delivered true',
@@ -386,7 +406,7 @@ describe('the journal', () => {
     const client = clientFor(await sandbox.createWallet({ SOL: '0.001' }), { journal });
     await expect(client.fetch(`${sandbox.apiUrl}/usdc`)).rejects.toMatchObject({ code: 'insufficient_funds' });
     expect(await collect(journal.attempts({ wallet: client.address, network: SOLANA_MAINNET }))).toEqual([]);
-    expect(await client.spent()).toEqual([expect.objectContaining({ used: '0' })]);
+    expect(await usedByCap(client)).toEqual(UNUSED);
   });
 });
 
@@ -416,7 +436,7 @@ describe('a call whose answer was lost', () => {
     expect(events.filter(({ type }) => type === 'payment.signed')).toHaveLength(2);
     expect(events.filter(({ type }) => type === 'payment.settled')).toHaveLength(2);
     expect((await collect(client.receipts())).map(({ state }) => state)).toEqual(['settled', 'settled']);
-    expect(await client.spent()).toEqual([expect.objectContaining({ used: '0.02' })]);
+    expect(await usedByCap(client)).toEqual({ ...UNUSED, maxPerDay: '0.02' });
   });
 });
 

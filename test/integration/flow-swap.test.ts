@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { POOL_AUTHORITY } from '../../adapters/sandbox/venue/venue.mjs';
 import { landed, rpc, tokenAccount, tokenAmount } from '../helpers/chain.js';
 import { decided, onSandbox, recorded } from '../helpers/flow.js';
+import { UNUSED, usedByCap } from '../helpers/worth.js';
 
 let sandbox: Sandbox;
 let clients: Client[] = [];
@@ -107,7 +108,7 @@ describe('swap', () => {
     const client = clientFor(wallet, { autoSwap: false, policy: { maxPerPayment: '0.01', maxPerDay: '0.01' } });
     const events = recorded(client);
     await client.swap({ inputMint: 'USDC', outputMint: 'USDT', amount: 3_000_000n });
-    expect(await client.spent()).toEqual([expect.objectContaining({ used: '0' })]);
+    expect(await usedByCap(client)).toEqual(UNUSED);
     expect(events.map(({ type }) => type)).toEqual(['swap.quoted', 'swap.signed', 'swap.confirmed']);
   });
 

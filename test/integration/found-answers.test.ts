@@ -43,9 +43,9 @@ function slow(isSlow: (attempt: Attempt) => Promise<void> | undefined): Journal 
   const journal = memoryJournal();
   return {
     ...journal,
-    put: async (attempt, caps) => {
+    put: async (attempt) => {
       await isSlow(attempt);
-      return journal.put(attempt, caps);
+      await journal.put(attempt);
     },
   };
 }

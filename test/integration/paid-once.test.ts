@@ -5,6 +5,7 @@ import { entryV2, envelopeV2 } from '../fixtures/malformed-402.js';
 import { landed, signaturesOf, tokenAccount, until } from '../helpers/chain.js';
 import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { answerTerms, isPaid, startSeller, type Seller } from '../helpers/seller.js';
+import { paidOf } from '../helpers/worth.js';
 
 let sandbox: Sandbox;
 let sellers: Seller[] = [];
@@ -259,7 +260,7 @@ describe('a journal', () => {
     const attempts = [];
     for await (const attempt of journal.attempts({ wallet: payer.address, network: SOLANA_MAINNET })) attempts.push(attempt);
     expect(attempts).toMatchObject([{ state: 'abandoned', swap: { signature: expect.any(String) } }]);
-    expect((await payer.client.spent())[0]?.used).toBe('0');
+    expect(await paidOf(payer.client)).toBe('0');
     // No payment was signed under the key.
     expect((await payer.client.fetch(url('/usdc'), { idempotencyKey: 'order' })).status).toBe(200);
     expect(payer.signed.map(({ kind }) => kind)).toEqual(['swap', 'payment']);

@@ -82,9 +82,13 @@ const FIVE: readonly (readonly [name: string, policy: () => Policy, full: () => 
   ],
 ];
 const limited = (...limits: LimitOptions[]): Policy => ({ limits });
-const use = (cap: string, change: Partial<CapUse> = {}): CapUse => ({ cap, limit: '0.05', used: '0.05', unit: 'USD', ...change });
+const full = { limit: '0.05', used: '0.05', unit: 'USD' } as const;
+const use = (cap: string, change: Partial<CapUse> = {}): CapUse => ({
+  ...{ cap, ...full, parts: { payments: full.used, swaps: '0', fees: '0' } },
+  ...change,
+});
 const inUnits = (all: string, unit: string, change: Partial<CapUse> = {}): CapUse => ({
-  ...use('limits[0]'),
+  cap: 'limits[0]',
   limit: all,
   used: all,
   unit,
@@ -92,7 +96,7 @@ const inUnits = (all: string, unit: string, change: Partial<CapUse> = {}): CapUs
 });
 
 describe('20 parallel calls of a cent where there is room for five', () => {
-  it.each(FIVE)('%s: five are paid, and fifteen refused', async (_, policy, full) => {
+  it.each(FIVE)('%s: five are paid, and fifteen refused', async (_, policy, whenFull) => {
     const payer = await rich(policy());
     const outcomes = await Promise.all(
       Array.from({ length: 20 }, (__, n) =>
@@ -106,7 +110,7 @@ describe('20 parallel calls of a cent where there is room for five', () => {
     expect([count('200'), count('budget_exhausted')]).toEqual([5, 15]);
     expect(payer.signed.length).toBe(5);
     expect(await held(payer)).toBe(1_000_000n - 50_000n);
-    const row = full();
+    const row = whenFull();
     expect((await payer.client.spent()).filter(({ cap }) => cap === row.cap)).toEqual([row]);
     const error = await refusal(sandbox, payer, 'budget_exhausted', () => payer.client.fetch(url('/usdc')));
     expect(error.details).toMatchObject({ cap: row.cap, limit: row.limit, used: row.used, unit: row.unit });
@@ -159,6 +163,7 @@ describe('a cap that is full', () => {
     expect((await payer.client.spent()).map(({ cap, used: one }) => [cap, one])).toEqual([
       ['maxPerHour', '0.01'],
       ['maxPerDay', '0.01'],
+      ['maxLamportsPerDay', '0'],
       ['maxTotal', '0.01'],
       ['limits[0]', '1'],
     ]);

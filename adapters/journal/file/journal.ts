@@ -4,6 +4,7 @@ import { jobsOf } from '../../../src/journal/notices.js';
 import { wantsOutbox, type JournalOptions } from '../../../src/journal/options.js';
 import { createListeners, outboxOver } from '../../../src/journal/outbox-port.js';
 import type { Attempt, Journal } from '../../../src/journal/types.js';
+import type { Cap } from '../../../src/policy/caps.js';
 import { systemRuntime } from '../../../src/runtime.js';
 import { unavailable } from './failures.js';
 import type { FileRecord } from './format.js';
@@ -47,6 +48,16 @@ export function journalAt(path: string, parts: LogParts, options: JournalOptions
     const { log } = await share;
     return log.run(work);
   };
+  const replace = (attempt: Attempt, caps?: readonly Cap[]) =>
+    run((stores, write) => {
+      const before = stores.attempts.get(attempt.id);
+      const done = stores.attempts.put(attempt, caps);
+      if ('cap' in done) return done;
+      if (done.kept === undefined) return undefined;
+      write({ put: done.kept });
+      tell(stores, write, before, done.kept);
+      return undefined;
+    });
   return {
     reserve: (attempt, caps) =>
       run(({ attempts }, write) => {
@@ -55,16 +66,8 @@ export function journalAt(path: string, parts: LogParts, options: JournalOptions
         if (kept !== undefined) write({ put: kept });
         return refused;
       }),
-    put: (attempt, caps) =>
-      run((stores, write) => {
-        const before = stores.attempts.get(attempt.id);
-        const done = stores.attempts.put(attempt, caps);
-        if ('cap' in done) return done;
-        if (done.kept === undefined) return undefined;
-        write({ put: done.kept });
-        tell(stores, write, before, done.kept);
-        return undefined;
-      }),
+    put: async (attempt) => void (await replace(attempt)),
+    raise: replace,
     release: (id) =>
       run((stores, write) => {
         const before = stores.attempts.get(id);

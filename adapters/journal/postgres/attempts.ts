@@ -2,7 +2,7 @@ import { copyOf } from '../../../src/journal/attempt-json.js';
 import { isFoundByRequest } from '../../../src/journal/attempt-store.js';
 import { costIn, countedAt, lacksRoom } from '../../../src/journal/counting.js';
 import { jobsOf } from '../../../src/journal/notices.js';
-import { attemptStates, mayFollow, type AttemptState } from '../../../src/journal/states.js';
+import { attemptStates, mayFollow, openStates, type AttemptState } from '../../../src/journal/states.js';
 import type { Attempt, CapBlock, Journal, Owner } from '../../../src/journal/types.js';
 import { takenOf, type Cap } from '../../../src/policy/caps.js';
 import { plainHost, portless } from '../../../src/policy/hosts.js';
@@ -47,9 +47,9 @@ export function attemptsIn(database: Database, tables: Tables, { adding, always 
   const usedRows = `select used::text from (${capRows(tables)}) capped order by n`;
   const lockFor = (owner: Owner) => lockKey(schema, 'reserve', ...ownerParts(owner));
 
-  /** Writes an attempt that takes more than before, if the caps have room: no reservation of the owner is made meanwhile. */
-  const raise = (attempt: Attempt, values: unknown[], caps: readonly Cap[]): Promise<Row[] | CapBlock> =>
-    adding('put', digest('attempt', attempt.id), async (query, add) => {
+  /** No reservation of the owner is made meanwhile. */
+  const putWithin = (attempt: Attempt, values: unknown[], caps: readonly Cap[]): Promise<Row[] | CapBlock> =>
+    adding('raise', digest('attempt', attempt.id), async (query, add) => {
       await query('select pg_advisory_xact_lock($1::bigint)::text', [lockFor(attempt)]);
       const [row] = await query(`select record from ${attempts} where id = $1 for update`, [attempt.id]);
       if (row === undefined) return [];
@@ -64,6 +64,20 @@ export function attemptsIn(database: Database, tables: Tables, { adding, always 
       if (written.length > 0) await add(jobsOf(before, attempt, systemRuntime.now()));
       return written;
     });
+
+  /** @param write - Gives a row if it wrote one. */
+  const replace = async (given: Attempt, write: (attempt: Attempt, values: unknown[]) => Promise<Row[] | CapBlock>) => {
+    const attempt = copyOf(given);
+    const from = states.filter((state) => mayFollow(state, attempt.state));
+    const written = await pastDeadlock(() => write(attempt, [...ownerParts(attempt), attempt.id, from, ...columnsOf(attempt)]));
+    if ('cap' in written) return written;
+    if (written.length > 0) return undefined;
+    // Asked afterwards: within one statement an attempt that is being released would still seem to be there.
+    const [standing] = await database.query('put', `select state from ${attempts} where id = $1`, [attempt.id]);
+    if (standing === undefined) throw new Error(`The attempt ${attempt.id} is not in the journal: it was released.`);
+    if (decided.some((state) => state === standing['state'])) return undefined;
+    throw new Error(`The attempt ${attempt.id} is something else by now: it must not go on.`);
+  };
 
   return {
     async reserve(given, caps) {
@@ -85,19 +99,9 @@ export function attemptsIn(database: Database, tables: Tables, { adding, always 
       return blocking === undefined ? undefined : { cap: blocking.cap, used: BigInt(row?.['used'] ?? 0) };
     },
 
-    async put(given, caps = []) {
-      const attempt = copyOf(given);
-      const from = states.filter((state) => mayFollow(state, attempt.state));
-      const values = [...ownerParts(attempt), attempt.id, from, ...columnsOf(attempt)];
-      const written = await pastDeadlock(() => (caps.length === 0 ? writes.put(attempt, values) : raise(attempt, values, caps)));
-      if ('cap' in written) return written;
-      if (written.length > 0) return undefined;
-      // Asked afterwards: within one statement an attempt that is being released would still seem to be there.
-      const [standing] = await database.query('put', `select state from ${attempts} where id = $1`, [attempt.id]);
-      if (standing === undefined) throw new Error(`The attempt ${attempt.id} is not in the journal: it was released.`);
-      if (decided.some((state) => state === standing['state'])) return undefined;
-      throw new Error(`The attempt ${attempt.id} is something else by now: it must not go on.`);
-    },
+    put: async (attempt) => void (await replace(attempt, writes.put)),
+
+    raise: (given, caps) => replace(given, (attempt, values) => putWithin(attempt, values, caps)),
 
     async release(id) {
       await writes.release([id, releasable]);
@@ -110,7 +114,7 @@ export function attemptsIn(database: Database, tables: Tables, { adding, always 
     },
 
     async *attempts(owner, { state, since } = {}) {
-      const open = state !== undefined && state !== 'settled' && state !== 'unsettled';
+      const open = openStates.some((one) => one === state);
       // Named again as it stands in the index of what is open, so that this serves.
       const only = open ? `and state in ('reserved', 'abandoned', 'signed')` : '';
       const text = `select seq::text as place, record from ${attempts}

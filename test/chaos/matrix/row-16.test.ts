@@ -17,9 +17,9 @@ import { attemptsOf, TIMEOUTS, worldsOfFile, type World } from './world.js';
 const worlds = worldsOfFile();
 
 /** A journal whose writes of attempts are done otherwise. */
-function writing(put: (attempt: Attempt, inner: Pick<Journal, 'put'>) => ReturnType<Journal['put']>): Journal {
+function writing(put: (attempt: Attempt, inner: Journal) => Promise<void>): Journal {
   const inner = memoryJournal();
-  return { ...inner, put: (attempt, caps) => put(attempt, { put: (one) => inner.put(one, caps) }) };
+  return { ...inner, put: (attempt) => put(attempt, inner) };
 }
 
 const isAnswered = ({ receipt }: Attempt) => receipt?.timings['answered'] !== undefined;
@@ -87,7 +87,7 @@ row(worlds, '16', {
     // A write whose answer is lost is made again.
     const journal = writing(async (attempt, inner) => {
       await inner.put(attempt);
-      return inner.put(attempt);
+      await inner.put(attempt);
     });
     const buyer = await world.buyer({ USDC: '1' }, { journal });
     const response = await bought(world.buy(buyer, 'a'));
@@ -107,7 +107,7 @@ row(worlds, '16', {
     // The record of an answer that comes after the chain's word must not undo it.
     let release = (): void => undefined;
     const released = new Promise<void>((resolve) => (release = resolve));
-    let late: ReturnType<Journal['put']> | undefined;
+    let late: Promise<void> | undefined;
     const journal = writing((attempt, inner) => {
       if (attempt.state !== 'signed' || !isAnswered(attempt)) return inner.put(attempt);
       return (late = released.then(() => inner.put(attempt)));
@@ -196,6 +196,7 @@ function reopening(path: string) {
   const journal: Journal = {
     reserve: (...args) => file.reserve(...args),
     put: (...args) => file.put(...args),
+    raise: (...args) => file.raise(...args),
     release: (...args) => file.release(...args),
     similar: (...args) => file.similar(...args),
     attempts: (...args) => file.attempts(...args),

@@ -83,6 +83,14 @@ describe('a payment that can never land', () => {
     expect(await ask([past(history)])).toEqual(never);
   });
 
+  it('is past its last height, when its account was read in the middle of a slot', async () => {
+    const sameSlot = { other: { slot: 990, change: -10n } };
+    expect(await ask([past(sameSlot)])).toEqual(never);
+    expect(await ask([past(sameSlot, { held: 89n })])).toEqual(open);
+    expect(await ask([past(sameSlot)], { before: { amount: '90', slot: 990 } })).toEqual(never);
+    expect(await ask([past(sameSlot, { held: 89n })], { before: { amount: '90', slot: 990 } })).toEqual(open);
+  });
+
   it('needs no first slot from a node that shows what is older', async () => {
     expect(await ask([past({ older: { slot: 999 } }, { firstSlot: refused() })])).toEqual(never);
   });
