@@ -1,11 +1,12 @@
-// Reserves in the journal of a file, says on stdout what came of it, and then keeps the journal until it is killed.
+// Reserves in the journal of a file, under an id, says on stdout what came of it, and then keeps the journal until it is killed.
 import { fileJournal } from 'exact-change/journal/file';
 import { isExactChangeError } from 'exact-change';
 import { attemptOf } from './attempts.js';
 
-const journal = fileJournal(process.argv[2] ?? '');
+const [, , path = '', id = `of ${process.pid}`] = process.argv;
+const journal = fileJournal(path);
 try {
-  await journal.reserve(attemptOf({ id: `of ${process.pid}` }), []);
+  await journal.reserve(attemptOf({ id }), []);
   process.stdout.write('holds');
 } catch (error) {
   process.stdout.write(isExactChangeError(error, 'journal_locked') ? `locked by ${error.details.pid}` : String(error));

@@ -1,5 +1,5 @@
 import type { Disk, OpenFile } from '../../adapters/journal/file/disk.js';
-import type { ProcessId, Processes } from '../../adapters/journal/file/processes.js';
+import type { Life, Processes } from '../../adapters/journal/file/processes.js';
 
 interface Node {
   readonly inode: bigint;
@@ -68,14 +68,14 @@ export class MemoryDisk {
     return {
       open: async (path) => {
         await step('open', path);
-        return openNode(at(path), path, step);
+        return this.openNode(at(path), path, step);
       },
       create: async (path) => {
         await step('create', path);
         free(path);
         const node = { inode: (MemoryDisk.made += 1n), data: new Uint8Array(), synced: new Uint8Array() };
         this.names.set(path, node);
-        return openNode(node, path, step);
+        return this.openNode(node, path, step);
       },
       link: async (from, to) => {
         await step('link', to);
@@ -107,49 +107,53 @@ export class MemoryDisk {
       },
     };
   }
-}
 
-function openNode(node: Node, path: string, step: Step): OpenFile {
-  return {
-    async id() {
-      await step('id', path);
-      return { device: 1n, inode: node.inode };
-    },
-    async size() {
-      await step('size', path);
-      return node.data.length;
-    },
-    async read() {
-      await step('read', path);
-      return node.data.slice();
-    },
-    async write(bytes, position) {
-      const put = (part: Uint8Array) => {
-        const next = new Uint8Array(Math.max(node.data.length, position + part.length));
-        next.set(node.data);
-        next.set(part, position);
-        node.data = next;
-      };
-      try {
-        await step('write', path);
-      } catch (error) {
-        put(bytes.subarray(0, bytes.length >> 1));
-        throw error;
-      }
-      put(bytes);
-    },
-    async truncate(length) {
-      await step('truncate', path);
-      node.data = node.data.slice(0, length);
-    },
-    async sync() {
-      await step('sync', path);
-      node.synced = node.data;
-    },
-    async close() {
-      await step('close', path);
-    },
-  };
+  private openNode(node: Node, path: string, step: Step): OpenFile {
+    return {
+      async id() {
+        await step('id', path);
+        return { device: 1n, inode: node.inode };
+      },
+      names: async () => {
+        await step('names', path);
+        return [...this.names.values()].filter((one) => one === node).length;
+      },
+      async size() {
+        await step('size', path);
+        return node.data.length;
+      },
+      async read() {
+        await step('read', path);
+        return node.data.slice();
+      },
+      async write(bytes, position) {
+        const put = (part: Uint8Array) => {
+          const next = new Uint8Array(Math.max(node.data.length, position + part.length));
+          next.set(node.data);
+          next.set(part, position);
+          node.data = next;
+        };
+        try {
+          await step('write', path);
+        } catch (error) {
+          put(bytes.subarray(0, bytes.length >> 1));
+          throw error;
+        }
+        put(bytes);
+      },
+      async truncate(length) {
+        await step('truncate', path);
+        node.data = node.data.slice(0, length);
+      },
+      async sync() {
+        await step('sync', path);
+        node.synced = node.data;
+      },
+      async close() {
+        await step('close', path);
+      },
+    };
+  }
 }
 
 export function failure(code: string): Error {
@@ -163,8 +167,13 @@ export function fakeProcesses(): { as(pid: number): Processes; end(pid: number):
   const ended = new Set<number>();
   return {
     as: (pid) => ({
-      self: async (): Promise<ProcessId> => ({ pid, start: `start of ${pid}`, host: 'host' }),
+      live: async (): Promise<Life> => ({
+        process: { pid, start: `start of ${pid}`, host: 'host' },
+        isSeen: async () => true,
+        end: async () => undefined,
+      }),
       isAlive: async (process) => !ended.has(process.pid),
+      clear: async () => undefined,
       token: () => `token${(tokens += 1)}`,
     }),
     end: (pid) => void ended.add(pid),

@@ -1,4 +1,5 @@
 import { link, open, realpath, rename, stat, unlink, type FileHandle } from 'node:fs/promises';
+import { platform } from 'node:process';
 
 /** Which file it is, whatever it is called. */
 export interface FileId {
@@ -9,6 +10,8 @@ export interface FileId {
 /** An open file. */
 export interface OpenFile {
   id(): Promise<FileId>;
+  /** How many names it has. */
+  names(): Promise<number>;
   size(): Promise<number>;
   read(): Promise<Uint8Array>;
   /** Writes all of it. */
@@ -21,11 +24,11 @@ export interface OpenFile {
 
 /** What the journal asks of a file system. Rejects as `node:fs` does. */
 export interface Disk {
-  /** For reading and writing; rejects with `ENOENT` where it is not there. */
+  /** For reading and writing, from now on for its owner's eyes only; rejects with `ENOENT` where it is not there. */
   open(path: string): Promise<OpenFile>;
   /** A new file, for its owner's eyes only; rejects with `EEXIST` where one is there. */
   create(path: string): Promise<OpenFile>;
-  /** Gives a file another name, where that name is free: `EEXIST` where it is not. */
+  /** Gives a file another name, where that name is free: `EEXIST` where it is not. `EXDEV` if the file is mounted at `from`. */
   link(from: string, to: string): Promise<void>;
   /** Gives a file another name, in place of the file that had it. */
   rename(from: string, to: string): Promise<void>;
@@ -38,8 +41,8 @@ export interface Disk {
 
 const OWNER_ONLY = 0o600;
 
-export const nodeDisk: Disk = {
-  open: async (path) => openFile(await open(path, 'r+')),
+export const nodeDisk: Disk = onPlatform(platform, {
+  open: async (path) => openFile(await madePrivate(await open(path, 'r+'))),
   create: async (path) => openFile(await open(path, 'wx+', OWNER_ONLY)),
   link,
   rename,
@@ -54,11 +57,36 @@ export const nodeDisk: Disk = {
       await directory.close();
     }
   },
-};
+});
+
+/** A disk as a platform has it: Windows cannot sync a directory, and writes its names by itself. */
+export function onPlatform(name: string, disk: Disk): Disk {
+  if (name !== 'win32') return disk;
+  return {
+    ...disk,
+    syncDirectory: (path) =>
+      disk.syncDirectory(path).catch((error: unknown) => {
+        if (!hasCode(error, 'EPERM', 'EISDIR', 'EACCES')) throw error;
+      }),
+  };
+}
+
+/** The file may be older than this release, or from a copy: what it holds is secret all the same. */
+async function madePrivate(handle: FileHandle): Promise<FileHandle> {
+  try {
+    const { mode } = await handle.stat();
+    if (platform !== 'win32' && (mode & 0o777) !== OWNER_ONLY) await handle.chmod(OWNER_ONLY);
+    return handle;
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
 
 function openFile(handle: FileHandle): OpenFile {
   return {
     id: async () => idOf(await handle.stat({ bigint: true })),
+    names: async () => (await handle.stat()).nlink,
     size: async () => (await handle.stat()).size,
     async read() {
       const bytes = new Uint8Array((await handle.stat()).size);

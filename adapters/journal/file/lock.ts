@@ -1,6 +1,7 @@
+import { dirname } from 'node:path';
 import { TransportError } from '../../../src/errors.js';
 import { hasCode, removeFile, type Disk, type FileId, type OpenFile } from './disk.js';
-import type { ProcessId, Processes } from './processes.js';
+import type { Life, ProcessId, Processes } from './processes.js';
 
 /** A file that is this process's alone. */
 export interface FileLock {
@@ -18,27 +19,32 @@ interface Holder extends ProcessId {
 const givenUp = new Set<string>();
 
 /**
- * Locks the file at `path` by a file beside it, `<path>.lock`, that says who holds it. It is made under a name of its own and then linked to
- * that place, which succeeds for one alone. A holder that has ended is succeeded, not removed: whoever links `<path>.lock.after.<its id>`
- * first is its only successor, and nobody else may touch the place; a successor that ended on the way is succeeded in turn.
+ * Locks the file at `path` by a file beside it, `<path>.lock`, that says which process holds it. It is made under a name of its own and then
+ * linked to that place, which succeeds for one alone. A holder that has ended is succeeded, not removed: the process that links
+ * `<path>.lock.after.<its id>` first is its only successor, and no other may touch the place; a successor that ended on the way is succeeded in turn. Whether a holder
+ * has ended the kernel says: it listens on a socket beside the file, which no other process can keep alive.
  *
- * Rejects with `journal_locked` where another process holds it.
+ * Rejects with `journal_locked` if another process holds it.
  */
 export async function lockFile(path: string, disk: Disk, processes: Processes): Promise<FileLock> {
   const place = `${path}.lock`;
-  const holder: Holder = { id: processes.token(), ...(await processes.self()) };
-  const draft = `${place}.${holder.id}`;
-  const file = await disk.create(draft);
+  const id = processes.token();
+  const life = await processes.live(dirname(path), id);
+  const holder: Holder = { id, ...life.process };
+  const draft = `${place}.${id}`;
+  let file: OpenFile | undefined;
   try {
+    file = await disk.create(draft);
     const own = await file.id();
     await file.write(new TextEncoder().encode(JSON.stringify(holder)), 0);
-    // A lock that is empty after a power failure would be nobody's.
+    // A lock that is empty after a power failure would name no holder.
     await file.sync();
     while (!(await isLinked(disk, draft, place)) && !(await succeed(path, place, draft, disk, processes)));
-    return heldBy(file, place, disk, own, holder);
+    return heldBy(file, place, disk, own, id, life);
   } catch (error) {
-    givenUp.add(holder.id);
-    await file.close().catch(() => undefined);
+    givenUp.add(id);
+    await file?.close().catch(() => undefined);
+    await life.end().catch(() => undefined);
     throw error;
   } finally {
     // A name too many does no harm.
@@ -52,7 +58,7 @@ async function succeed(path: string, place: string, draft: string, disk: Disk, p
   for (let at = place; ; at = afterOf(place, ended)) {
     const holder = await readHolder(path, at, disk);
     if (holder === undefined) break;
-    if (!givenUp.has(holder.id) && (await processes.isAlive(holder))) throw locked(path, holder.pid);
+    if (!givenUp.has(holder.id) && (await processes.isAlive(holder, dirname(path)))) throw locked(path, holder.pid);
     ended.push(holder);
   }
   if (ended.length === 0) return false;
@@ -67,6 +73,7 @@ async function succeed(path: string, place: string, draft: string, disk: Disk, p
   // From here on it is held, whatever is left to be cleared.
   for (let count = ended.length; count > 0; count -= 1)
     await removeFile(disk, afterOf(place, ended.slice(0, count))).catch(() => undefined);
+  for (const holder of ended) await processes.clear(holder, dirname(path)).catch(() => undefined);
   return true;
 }
 
@@ -74,12 +81,13 @@ function afterOf(place: string, holders: readonly Holder[]): string {
   return `${place}.after.${holders[holders.length - 1]?.id ?? ''}`;
 }
 
-function heldBy(file: OpenFile, place: string, disk: Disk, own: FileId, { id }: Holder): FileLock {
+function heldBy(file: OpenFile, place: string, disk: Disk, own: FileId, id: string, life: Life): FileLock {
   // The file stays open: no other can get its inode as long as it is.
   const isHeld = async () => {
     try {
-      const { device, inode } = await disk.identify(place);
-      return device === own.device && inode === own.inode;
+      const [{ device, inode }, isSeen] = await Promise.all([disk.identify(place), life.isSeen()]);
+      // A holder that is not seen to live counts as ended, and its lock may go to another at any time.
+      return isSeen && device === own.device && inode === own.inode;
     } catch (error) {
       if (hasCode(error, 'ENOENT')) return false;
       throw error;
@@ -91,11 +99,12 @@ function heldBy(file: OpenFile, place: string, disk: Disk, own: FileId, { id }: 
       try {
         if (await isHeld()) await disk.unlink(place);
       } catch (error) {
-        // Not before: who succeeded it meanwhile would lose its own lock to the unlink above.
+        // Not before: a process that succeeded it meanwhile would lose its own lock to the unlink above.
         givenUp.add(id);
         throw error;
       } finally {
-        await file.close();
+        // After the unlink: as long as it is seen to live, no other process touches the lock.
+        await file.close().finally(() => life.end());
       }
     },
   };
@@ -133,17 +142,22 @@ async function readHolder(path: string, at: string, disk: Disk): Promise<Holder 
 
 function isHolder(value: unknown): value is Holder {
   if (typeof value !== 'object' || value === null) return false;
-  const { id, pid, start, host }: Partial<Record<keyof Holder, unknown>> = value;
-  const texts = typeof id === 'string' && typeof host === 'string' && (start === undefined || typeof start === 'string');
-  return texts && typeof pid === 'number' && Number.isInteger(pid) && pid > 0;
+  const { id, pid, start, host, kernel, volume, socket }: Partial<Record<keyof Holder, unknown>> = value;
+  const texts = typeof id === 'string' && typeof host === 'string' && [start, kernel, volume].every(isTextOrNone);
+  const isOwnSocket = socket === undefined || (typeof socket === 'string' && /^\.[0-9a-f]{32}\.sock$/.test(socket));
+  return texts && isOwnSocket && typeof pid === 'number' && Number.isInteger(pid) && pid > 0;
+}
+
+function isTextOrNone(value: unknown): boolean {
+  return value === undefined || typeof value === 'string';
 }
 
 function locked(path: string, pid: number): TransportError<'journal_locked'> {
-  const who = pid === 0 ? 'Something that is no process of this library' : `Process ${pid}`;
+  const holder = pid === 0 ? 'Something that is no process of this library' : `Process ${pid}`;
   return new TransportError(
     'journal_locked',
-    `${who} has the journal at ${path}, and a file is for one process: end that one, give this one a file of its own, or use ` +
-      `exact-change/journal/postgres. Where it ran on another host or in a container that is gone for certain, remove ${path}.lock.`,
+    `${holder} has the journal at ${path}, and a file is for one process: end that one, give this one a file of its own, or use ` +
+      `exact-change/journal/postgres. If it ran on another machine that is gone for certain, remove ${path}.lock.`,
     { details: { path, pid } },
   );
 }

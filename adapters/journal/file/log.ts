@@ -4,10 +4,11 @@ import { ConfigError } from '../../../src/errors.js';
 import { createListeners, isJob } from '../../../src/journal/outbox-port.js';
 import { createOutboxStore, hasReaders, type Leases, type OutboxRecord, type OutboxStore } from '../../../src/journal/outbox-store.js';
 import type { Attempt } from '../../../src/journal/types.js';
-import { hasCode, removeFile, type Disk, type OpenFile } from './disk.js';
+import { removeFile, type Disk } from './disk.js';
 import { damaged, unavailable } from './failures.js';
-import { decode, encodeContent, encodeHeader, encodeRecords, type Decoded, type FileRecord } from './format.js';
+import { decode, encodeContent, encodeRecords, type Decoded, type FileRecord } from './format.js';
 import { lockFile, type FileLock } from './lock.js';
+import { openOrCreate } from './only-path.js';
 import type { Processes } from './processes.js';
 
 /** What a file keeps. */
@@ -103,7 +104,13 @@ async function logOn(path: string, lock: FileLock, { disk, compactFrom }: LogPar
   const check = async (): Promise<void> => {
     const { device, inode } = await disk.identify(path);
     if (device !== id.device || inode !== id.inode) throw new Error('Another file has been put in its place.');
-    if (!(await lock.isHeld())) throw new Error(`Its lock, ${path}.lock, was taken away.`);
+    if (!(await lock.isHeld())) throw new Error(`Its lock, ${path}.lock, or the socket that this names, was taken away.`);
+  };
+
+  /** Cuts off what may have been written, if the file is still this process's: the next holder's lines must stay. */
+  const recover = async (): Promise<void> => {
+    await check();
+    await reload(length);
   };
 
   const append = async (records: readonly FileRecord[]): Promise<void> => {
@@ -117,8 +124,8 @@ async function logOn(path: string, lock: FileLock, { disk, compactFrom }: LogPar
 
   const perform = async (batch: readonly Job[]): Promise<void> => {
     try {
-      if (doubtful) await reload(length);
-      await check();
+      if (doubtful) await recover();
+      else await check();
       const records: FileRecord[] = [];
       const stores = { attempts, outbox, keepsEvents: wanted || hasReaders(outbox) };
       const outcomes = batch.map((job) => job.run(stores, (record) => records.push(record)));
@@ -128,7 +135,7 @@ async function logOn(path: string, lock: FileLock, { disk, compactFrom }: LogPar
       if (records.some(isJob)) listeners.call();
     } catch (cause) {
       // What failed must not come back: were this process to end now, the line could be found whole.
-      if (doubtful) await reload(length).catch(() => undefined);
+      if (doubtful) await recover().catch(() => undefined);
       for (const job of batch) job.fail(unavailable(path, cause));
     }
   };
@@ -208,26 +215,6 @@ async function logOn(path: string, lock: FileLock, { disk, compactFrom }: LogPar
       }
     },
   };
-}
-
-async function openOrCreate(path: string, draft: string, disk: Disk): Promise<OpenFile> {
-  try {
-    return await disk.open(path);
-  } catch (error) {
-    if (!hasCode(error, 'ENOENT')) throw error;
-  }
-  // Whole before it has its name: a file without a header is damage.
-  const file = await disk.create(draft);
-  try {
-    await file.write(encodeHeader(), 0);
-    await file.sync();
-    await disk.link(draft, path);
-    await removeFile(disk, draft);
-    return file;
-  } catch (error) {
-    await file.close();
-    throw error;
-  }
 }
 
 function readable(path: string, bytes: Uint8Array): Decoded {

@@ -1,8 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { readFile, readlink } from 'node:fs/promises';
+import { readFile, readlink, unlink } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { kill, pid } from 'node:process';
+import { join } from 'node:path';
+import { kill, pid, platform } from 'node:process';
 import { hasCode } from './disk.js';
+import { isDeserted, listenIn } from './socket.js';
+import { isLocal, volumeOf } from './volume.js';
 
 /** A process, so that no other is taken for it. */
 export interface ProcessId {
@@ -11,31 +14,76 @@ export interface ProcessId {
   readonly start?: string;
   /** Where its id means something: the host and, where the system tells, the process namespace (each container has its own). */
   readonly host: string;
+  /** The kernel that it runs on, since that was started, if the system tells. */
+  readonly kernel?: string;
+  /** The file system of the directory, as this kernel knows it. */
+  readonly volume?: string;
+  /** The name of the socket in the directory on which it listens, if there can be one. */
+  readonly socket?: string;
+}
+
+/** A process that can be seen to live. */
+export interface Life {
+  readonly process: ProcessId;
+  /** Whether other processes still see that it lives. */
+  isSeen(): Promise<boolean>;
+  end(): Promise<void>;
 }
 
 /** What the lock asks of the operating system. */
 export interface Processes {
-  self(): Promise<ProcessId>;
-  /** Whether it may still run. What cannot be told counts as running. */
-  isAlive(process: ProcessId): Promise<boolean>;
-  /** A name that nobody else has. */
+  /** Lets other processes that see a directory see that this one lives. */
+  live(directory: string, id: string): Promise<Life>;
+  /** Whether a process may still run. What cannot be told counts as running. */
+  isAlive(process: ProcessId, directory: string): Promise<boolean>;
+  /** Removes what a process that has ended left in a directory. */
+  clear(process: ProcessId, directory: string): Promise<void>;
+  /** A name that no other process has. */
   token(): string;
 }
 
 export const nodeProcesses: Processes = {
-  async self() {
-    const status = await statusOf(pid);
-    return { pid, ...(status === undefined ? {} : { start: status.start }), host: await hostOf() };
+  async live(directory, id) {
+    const name = `.${id}.sock`;
+    const [status, host, boot, volume] = await Promise.all([statusOf(pid), hostOf(), bootOf(), volumeOf(directory)]);
+    const kernel = kernelOf(boot);
+    const socket = kernel === undefined ? undefined : await listenIn(directory, name);
+    const process: ProcessId = {
+      pid,
+      ...(status === undefined ? {} : { start: `${boot ?? ''} ${status.ticks}` }),
+      host,
+      ...(kernel === undefined ? {} : { kernel }),
+      volume,
+      ...(socket === undefined ? {} : { socket: name }),
+    };
+    return {
+      process,
+      isSeen: () => socket?.isThere() ?? Promise.resolve(true),
+      end: () => socket?.close() ?? Promise.resolve(),
+    };
   },
-  async isAlive({ pid: other, start, host }) {
-    if (host !== (await hostOf())) return true;
-    if (!exists(other)) return false;
-    const status = await statusOf(other);
-    if (status === undefined) return true;
-    return !status.ended && (start === undefined || start === status.start);
+  async isAlive(other, directory) {
+    const [boot, volume] = await Promise.all([bootOf(), volumeOf(directory)]);
+    const kernel = kernelOf(boot);
+    const isComparable = kernel !== undefined && other.kernel !== undefined && volume === other.volume;
+    if (isComparable && kernel === other.kernel && other.socket !== undefined) return !(await isDeserted(directory, other.socket));
+    if (isComparable && kernel !== other.kernel && isLocal(volume)) return false;
+    return mayRun(other, boot);
+  },
+  clear: async (other, directory) => {
+    if (other.socket !== undefined) await unlink(join(directory, other.socket));
   },
   token: () => randomBytes(16).toString('hex'),
 };
+
+/** By its id, which means something only in its own namespace. */
+async function mayRun({ pid: other, start, host }: ProcessId, boot: string | undefined): Promise<boolean> {
+  if (host !== (await hostOf())) return true;
+  if (!exists(other)) return false;
+  const status = await statusOf(other);
+  if (status === undefined) return true;
+  return !status.ended && (start === undefined || start === `${boot ?? ''} ${status.ticks}`);
+}
 
 function exists(other: number): boolean {
   try {
@@ -48,16 +96,26 @@ function exists(other: number): boolean {
 }
 
 /** Linux alone tells, in proc(5): field 3 is the state, field 22 the start in clock ticks since this boot. */
-async function statusOf(other: number): Promise<{ readonly start: string; readonly ended: boolean } | undefined> {
+async function statusOf(other: number): Promise<{ readonly ticks: string; readonly ended: boolean } | undefined> {
   try {
-    const [text, boot] = await Promise.all([readFile(`/proc/${other}/stat`, 'utf8'), readFile('/proc/sys/kernel/random/boot_id', 'utf8')]);
+    const text = await readFile(`/proc/${other}/stat`, 'utf8');
     // The second field is the program's name in brackets, and may hold anything.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
     const [state, ticks] = [fields[0], fields[19]];
-    return state === undefined || ticks === undefined ? undefined : { start: `${boot.trim()} ${ticks}`, ended: /^[ZX]$/.test(state) };
+    return state === undefined || ticks === undefined ? undefined : { ticks, ended: /^[ZX]$/.test(state) };
   } catch {
     return undefined;
   }
+}
+
+async function bootOf(): Promise<string | undefined> {
+  const text = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => '');
+  return text.trim() || undefined;
+}
+
+/** Containers share a kernel whatever their names are. Without an id of this boot, the kernel of a Linux is not known. */
+function kernelOf(boot: string | undefined): string | undefined {
+  return boot ?? (platform === 'linux' ? undefined : hostname());
 }
 
 async function hostOf(): Promise<string> {

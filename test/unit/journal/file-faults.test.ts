@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { onPlatform } from '../../../adapters/journal/file/disk.js';
 import { journalAt } from '../../../adapters/journal/file/journal.js';
+import { openLog, type FileLog } from '../../../adapters/journal/file/log.js';
 import { memoryJournal } from '../../../src/journal/memory.js';
 import type { Attempt, Journal } from '../../../src/journal/types.js';
 import { attemptOf, dayCap, fullAttemptOf, listOf, NOW, totalCap } from '../../helpers/attempts.js';
@@ -175,6 +177,33 @@ describe('a disk that fails', () => {
   });
 });
 
+describe('a disk that cannot sync a directory', () => {
+  const cannot = (code: string) => (call: string) => {
+    if (call === 'syncDirectory') throw failure(code);
+  };
+  const journalOf = (platform: string, code: string) =>
+    journalAt(`/${platform} ${code}`, {
+      disk: onPlatform(platform, new MemoryDisk().port(cannot(code))),
+      processes: fakeProcesses().as(1),
+      compactFrom: COMPACT_FROM,
+    });
+
+  it.each(['EPERM', 'EISDIR', 'EACCES'])('has a journal on Windows (%s), and on no other system', async (code) => {
+    const journal = journalOf('win32', code);
+    for (const operation of operations) await operation(journal);
+    await journal.close();
+    for (const platform of ['linux', 'darwin'])
+      await expect(journalOf(platform, code).reserve(attemptOf(), [])).rejects.toMatchObject({
+        code: 'journal_unavailable',
+        cause: { code },
+      });
+  });
+
+  it.each(['EIO', 'ENOSPC'])('for another reason (%s) fails on Windows too', async (code) => {
+    await expect(journalOf('win32', code).reserve(attemptOf(), [])).rejects.toMatchObject({ code: 'journal_unavailable', cause: { code } });
+  });
+});
+
 describe('a file that somebody else touches', () => {
   it('is not written to once it was replaced, deleted or has lost its lock, and is again once it is back', async () => {
     const disk = new MemoryDisk();
@@ -196,6 +225,28 @@ describe('a file that somebody else touches', () => {
     }
     expect((await listOf(journal.attempts(OWNER))).map(({ state }) => state)).toEqual(['reserved', 'reserved', 'reserved']);
     await journal.close();
+  });
+
+  it('keeps the lines of the next holder when the former takes them for what it failed to write', async () => {
+    const [disk, processes] = [new MemoryDisk(), fakeProcesses()];
+    const openAs = (pid: number, step?: Step) =>
+      openLog('/stolen', { disk: disk.port(step), processes: processes.as(pid), compactFrom: COMPACT_FROM });
+    const put = (log: FileLog, id: string) => log.run((_, write) => write({ put: attemptOf({ id }) }));
+    let next: FileLog | undefined;
+    let isTaken = false;
+    const former = await openAs(1, async (call) => {
+      if (call !== 'sync' || !isTaken || next !== undefined) return;
+      // Its lock is taken away while it writes, and then its write fails.
+      disk.delete('/stolen.lock');
+      next = await openAs(2);
+      await put(next, 'next');
+      throw failure('EIO');
+    });
+    isTaken = true;
+    for (const id of ['former', 'later']) await expect(put(former, id)).rejects.toMatchObject({ code: 'journal_unavailable' });
+    await former.close();
+    await next?.close();
+    expect(await (await openAs(3)).run(({ attempts }) => attempts.get('next')?.id)).toBe('next');
   });
 
   it('and cuts short is damaged once it has to be read again', async () => {

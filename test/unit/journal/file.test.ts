@@ -1,22 +1,18 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { appendFile, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
-import { hostname, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { fileJournal, type FileJournal } from 'exact-change/journal/file';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type * as File from '../../../adapters/journal/file.js';
-import { nodeProcesses } from '../../../adapters/journal/file/processes.js';
 import { attemptOf, dayCap, fullAttemptOf, idsOf, listOf, NOW, totalCap } from '../../helpers/attempts.js';
+import { createContenders } from '../../helpers/contenders.js';
 
 const OWNER = { wallet: 'wallet', network: 'network' };
-const CHILD = fileURLToPath(new URL('../../helpers/file-journal.child.ts', import.meta.url));
 
 let directory: string;
 let path: string;
 const open = new Set<FileJournal>();
-const children = new Set<ChildProcess>();
+const contenders = createContenders();
 
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'journal-'));
@@ -24,9 +20,8 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  for (const child of children) await kill(child);
+  await contenders.killAll();
   for (const journal of open) await journal.close();
-  children.clear();
   open.clear();
   await rm(directory, { recursive: true });
 });
@@ -35,20 +30,6 @@ function journalOf(file = path): FileJournal {
   const journal = fileJournal(file);
   open.add(journal);
   return journal;
-}
-
-/** A process that has tried to get the journal. */
-async function contender(): Promise<{ child: ChildProcess; said: string }> {
-  const child = spawn(process.execPath, ['--import', 'tsx', CHILD, path], { stdio: ['ignore', 'pipe', 'inherit'] });
-  children.add(child);
-  const [chunk]: unknown[] = await once(child.stdout, 'data');
-  return { child, said: String(chunk).trim() };
-}
-
-async function kill(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  child.kill('SIGKILL');
-  await once(child, 'exit');
 }
 
 describe('a journal in a file', () => {
@@ -62,12 +43,6 @@ describe('a journal in a file', () => {
 
   it.each(['', '\0', undefined, 5])('takes %j for no path, at once', (wrong) => {
     expect(() => fileJournal(wrong as string)).toThrow(expect.objectContaining({ code: 'invalid_option', details: { option: 'path' } }));
-  });
-
-  it('is for the eyes of its owner alone', async () => {
-    await journalOf().reserve(attemptOf(), []);
-    for (const name of await readdir(directory)) expect((await stat(join(directory, name))).mode & 0o777, name).toBe(0o600);
-    expect((await readdir(directory)).sort()).toEqual(['payments.jsonl', 'payments.jsonl.lock']);
   });
 
   it('is lines of text as FORMAT.md has them', async () => {
@@ -160,35 +135,21 @@ describe('journals of one file in a process', () => {
 
 describe('journals of one file in several processes', () => {
   it('shut each other out: of eight, one has it, and whoever comes when that one was killed has it at once', async () => {
-    const first = await Promise.all(Array.from({ length: 8 }, contender));
+    const first = await Promise.all(Array.from({ length: 8 }, () => contenders.start(path)));
     const holders = first.filter(({ said }) => said === 'holds');
     expect(holders).toHaveLength(1);
-    const { pid } = holders[0]!.child;
+    const { pid } = holders[0]!;
     expect(first.filter((one) => one !== holders[0]).map(({ said }) => said)).toEqual(Array.from({ length: 7 }, () => `locked by ${pid}`));
     await expect(journalOf().used(OWNER, [], NOW)).rejects.toMatchObject({ code: 'journal_locked', details: { path, pid } });
-    await kill(holders[0]!.child);
-    const second = await Promise.all(Array.from({ length: 4 }, contender));
+    await holders[0]!.kill();
+    const second = await Promise.all(Array.from({ length: 4 }, () => contenders.start(path)));
     expect(second.filter(({ said }) => said === 'holds')).toHaveLength(1);
-    for (const child of children) await kill(child);
+    await contenders.killAll();
     const journal = journalOf();
     expect(await idsOf(journal.attempts(OWNER))).toEqual(
-      [holders[0], second.find(({ said }) => said === 'holds')].map((one) => `of ${one?.child.pid}`),
+      [holders[0], second.find(({ said }) => said === 'holds')].map((one) => `of ${one?.pid}`),
     );
     expect((await readdir(directory)).filter((name) => name.includes('.after.'))).toEqual([]);
-  });
-
-  it('know a process that has the id of one that has ended for another, and respect what they cannot ask', async () => {
-    const self = await nodeProcesses.self();
-    const lockOf = (over: object) => writeFile(`${path}.lock`, JSON.stringify({ id: 'id', ...self, ...over }));
-    await lockOf({});
-    await expect(journalOf().used(OWNER, [], NOW)).rejects.toMatchObject({ code: 'journal_locked', details: { pid: process.pid } });
-    await lockOf({ host: `not ${hostname()}` });
-    await expect(journalOf().used(OWNER, [], NOW)).rejects.toMatchObject({ code: 'journal_locked', details: { pid: process.pid } });
-    // Nobody has process 1's start but process 1.
-    await lockOf({ id: 'reused', pid: 1 });
-    const journal = journalOf();
-    expect(await journal.used(OWNER, [], NOW)).toEqual([]);
-    expect(await readFile(`${path}.lock`, 'utf8')).toContain(`"pid":${process.pid},`);
   });
 });
 

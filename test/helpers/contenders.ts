@@ -1,0 +1,70 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+/** The program of a contender: takes the path, and the id of what it reserves. */
+export const CHILD = fileURLToPath(new URL('./file-journal.child.ts', import.meta.url));
+const NODE = [process.execPath, '--import', 'tsx', CHILD];
+
+/** A process that has tried to get the journal of a file, and keeps what it got until it is killed. */
+export interface Contender {
+  /** `holds`, `locked by <pid>`, or the error that it met. */
+  readonly said: string;
+  /** Its id outside of its namespace. */
+  readonly pid: number;
+  /** Ends it with SIGKILL, and resolves once it has ended. */
+  kill(): Promise<void>;
+}
+
+/** Starts processes, in this pid namespace or each in one of its own (where it is process 1), and ends all of them. */
+export function createContenders() {
+  const all = new Set<Contender>();
+  const start = async (command: readonly string[], isInner: boolean): Promise<Contender> => {
+    const [program = '', ...options] = command;
+    const child = spawn(program, options, { stdio: ['ignore', 'pipe', 'pipe'] });
+    const complaints: unknown[] = [];
+    child.stderr.on('data', (text) => complaints.push(text));
+    const exit = once(child, 'exit');
+    const failed = exit.then(() => Promise.reject(new Error(`${command.join(' ')} ended: ${complaints.join('')}`)));
+    const [chunk]: unknown[] = await Promise.race([once(child.stdout, 'data'), failed]);
+    const pid = isInner ? childOf(child) : (child.pid ?? 0);
+    const contender: Contender = {
+      said: String(chunk).trim(),
+      pid,
+      async kill() {
+        all.delete(contender);
+        process.kill(pid, 'SIGKILL');
+        await exit;
+      },
+    };
+    all.add(contender);
+    return contender;
+  };
+  return {
+    start: (path: string) => start([...NODE, path], false),
+    /** As a container is to its host. Works without root. */
+    startContained: (path: string, id = 'contained') =>
+      start(['unshare', '--user', '--map-root-user', '--pid', '--fork', '--mount-proc', ...NODE, path, id], true),
+    /** Sees the file at a second path, at which the file itself is mounted. */
+    startMounted: (path: string, at: string) =>
+      start(
+        [
+          ...'unshare --user --map-root-user --mount sh -c'.split(' '),
+          'mount --bind "$0" "$1" && shift && exec "$@"',
+          path,
+          at,
+          ...NODE,
+          at,
+        ],
+        false,
+      ),
+    async killAll() {
+      for (const contender of [...all]) await contender.kill();
+    },
+  };
+}
+
+function childOf({ pid }: ChildProcess): number {
+  return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim());
+}
