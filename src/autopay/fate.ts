@@ -98,13 +98,13 @@ async function askNode(node: AccountHistory, sent: Sent, signal: AbortSignal): P
 }
 
 /** A node that has not seen the blockhash yet would call it expired: it has to have seen as much as the node that gave it. */
-function expiredAt(
+async function expiredAt(
   node: AccountHistory,
   { blockhash, blockhashSlot }: Sent,
   tip: number,
   signal: AbortSignal,
 ): Promise<number | undefined> {
-  return node.expiredAsOf(blockhash, Math.max(tip, blockhashSlot), signal);
+  return tip < blockhashSlot ? undefined : node.expiredAsOf(blockhash, tip, signal);
 }
 
 function showsOlder({ entries, older }: Listing, than: number): boolean {

@@ -40,7 +40,7 @@ describe('a swap for a payment', () => {
     const url = await taker(['BONK', '4500000000']);
     const careful = await payerOn(sandbox, funds, { autoSwap: true, policy: { maxSwapLossBps: 4_900 } });
     await refusal(sandbox, careful, 'swap_overhead_too_high', () => careful.client.fetch(url));
-    const bold = careful.again({ autoSwap: true, policy: { maxSwapLossBps: 5_100 } });
+    const bold = careful.again({ autoSwap: true, policy: { maxSwapLossBps: 5_100, maxPerPayment: '3' } });
     expect((await bold.fetch(url)).status).toBe(200);
   });
 

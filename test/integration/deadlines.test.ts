@@ -143,17 +143,18 @@ describe('a node that never answers', () => {
     ['getMultipleAccounts', [...PAYING, 'plan', 'swap', 'balance', 'balance of all', 'warm']],
     ['getTokenAccountsByOwner', ['fetch with a swap', 'plan', 'balance of all', 'warm']],
     ['getLatestBlockhash', [...PAYING, 'swap', 'warm']],
+    // What a blockhash is held against.
+    ['getEpochInfo', [...PAYING, 'swap', 'warm']],
     ['getMinimumBalanceForRentExemption', ['fetch with a swap', 'swap']],
     ['simulateTransaction', ['fetch with a swap', 'swap']],
     // Not needed, or only once the money has moved.
     ['getRecentPrioritizationFees', []],
-    ['getEpochInfo', []],
     ['getSignaturesForAddress', []],
     ['getFirstAvailableBlock', []],
   ])('%s: each call that needs it ends by timeouts.rpc, and a late answer has nothing signed', async (method, failing) => {
     const held = node.hold(asks(method));
     const { outcomes, failed } = await callAll(only('rpc'));
-    const outcome = `timeout untouched ${method}`;
+    const outcome = `timeout untouched ${method === 'getEpochInfo' ? 'getLatestBlockhash' : method}`;
     expect(outcomes).toEqual({
       ...expected(outcome, ...failing),
       // What it asks for, it asks for under another name; of two at once, either may be the first to end.
@@ -206,9 +207,15 @@ describe('a node that falls silent about a swap that was sent', () => {
     ['tells no height, and does not take it', ['sendTransaction', 'getEpochInfo'], 301_000],
   ])('%s: the call ends, its outcome is uncertain, and nothing is paid', async (_, methods, ms) => {
     const one = await payer(SWAPPER, only('rpc'));
-    const held = methods.map((method) => node.hold(asks(method)));
+    let held: ReturnType<typeof node.hold>[] = [];
+    const asked = new Promise<void>((resolve) =>
+      one.client.on('swap.signed', () => {
+        held = methods.map((method) => node.hold(asks(method)));
+        void held[0]?.asked.then(() => resolve());
+      }),
+    );
     const failure = failureOf(one.client.fetch(usdc()), 'swap_uncertain');
-    await held[0]?.asked;
+    await asked;
     jump(ms);
     const error = await failure;
     expect(error).toMatchObject({ funds: 'uncertain', moved: [] });

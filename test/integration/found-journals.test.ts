@@ -72,7 +72,7 @@ describe('a process that died between its hold and its signature', () => {
     const dead = attemptOf({ ...owner, mint: sandbox.mints.USDC.address, at: Date.now() });
     await journal.reserve(dead, []);
     await ledger.see(account, { amount: 10_000n, at: Date.now() });
-    expect(await ledger.take(account, dead.id, 10_000n, 0)).toBe(true);
+    expect(await ledger.take(account, dead.id, 10_000n, 0)).toEqual({ before: undefined });
     await payer.client.resume();
     expect([await listOf(journal.attempts(owner)), await ledger.held(account)]).toEqual([[], 0n]);
     expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
@@ -99,7 +99,7 @@ describe('two processes of one wallet that lacks the token', () => {
       (await listOf(journal.attempts(owner))).every(({ state }) => state === 'settled') ? true : undefined,
     );
     expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC')]).toEqual([calls.length, calls.length]);
-    expect(await journal.used(owner, [dayCap(0n)], Date.now())).toEqual([80_000n]);
+    expect(await journal.used(owner, [dayCap(0n, { unit: sandbox.mints.USDC.address })], Date.now())).toEqual([80_000n]);
     const { ledger } = journal.coordination(owner);
     const held = [
       await tokenAccount(payer.address, sandbox.mints.USDC),

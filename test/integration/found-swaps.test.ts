@@ -45,7 +45,11 @@ describe('a process that died with a swap under way, after another had looked at
     expect((await other.fetch(url('/usdc?2'))).status).toBe(200);
     expect([signedOf(payer, 'swap'), await timesSpent(sandbox, payer, 'USDT')]).toEqual([1, 1]);
     expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC')]).toEqual([2, 2]);
-    expect((await stored(journal, payer)).map(({ payment }) => payment !== undefined)).toEqual([true, true]);
+    expect((await stored(journal, payer)).map(({ payment, state }) => (payment === undefined ? state : 'paid'))).toEqual([
+      'paid',
+      'unpaid',
+      'paid',
+    ]);
   });
 });
 

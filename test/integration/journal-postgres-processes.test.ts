@@ -76,7 +76,8 @@ describe('four processes that share a wallet', { timeout: 120_000 }, () => {
     const looks: bigint[] = [];
     // Of the attempts themselves, on a connection of its own.
     const observed = withClient(address, async (client) => {
-      const text = 'select coalesce(sum(micro_usd), 0)::text as used from exact_change.attempts where counts';
+      const text =
+        "select coalesce(sum(cost), 0)::text as used from exact_change.attempts, unnest(units, costs) as u (unit, cost) where unit = 'USD'";
       while (!over) looks.push(BigInt((await client.query<{ used: string }>(text)).rows[0]!.used));
     });
     for (const { child } of members) child.stdin?.write('go\n');

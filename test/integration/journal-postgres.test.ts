@@ -97,10 +97,10 @@ describe('tables', () => {
     const first = postgresJournal({ connectionString: address });
     await first.reserve(attemptOf(), []);
     await first.close();
-    await ask('update exact_change.version set version = 2');
+    await ask('update exact_change.version set version = 3');
     const journal = postgresJournal({ connectionString: address });
     const error = await failureOf(journal.reserve(attemptOf(), []), 'invalid_option');
-    expect(error.message).toContain('version 2');
+    expect(error.message).toContain('version 3');
     await failureOf(
       journal.coordination(owner).locks.hold(['swap'], async () => undefined),
       'invalid_option',
@@ -141,12 +141,12 @@ describe('tables', () => {
   it('add up to the same whatever is changed in them by hand', async () => {
     const journal = postgresJournal({ connectionString: address });
     const attempts = Array.from({ length: 6 }, (_, index) =>
-      attemptOf({ state: 'signed', at: NOW - index * 1_800_000, microUsd: String(index + 1) }),
+      attemptOf({ state: 'settled', at: NOW - index * 1_800_000, microUsd: String(index + 1) }),
     );
     for (const attempt of attempts) await journal.reserve(attempt, []);
-    await ask('delete from exact_change.attempts where micro_usd = 2');
-    await ask('update exact_change.attempts set micro_usd = 30 where micro_usd = 3');
-    await ask(`update exact_change.attempts set counts = false where micro_usd = 4`);
+    await ask('delete from exact_change.attempts where 2 = any (costs)');
+    await ask('update exact_change.attempts set costs = array_replace(costs, 3, 30) where 3 = any (costs)');
+    await ask(`update exact_change.attempts set units = '{}', costs = '{}' where 4 = any (costs)`);
     const caps = [dayCap(0n), dayCap(0n, { windowMs: 3_600_000 }), dayCap(0n, { unit: 'payments' })];
     expect(await journal.used(owner, caps, NOW)).toEqual([42n, 1n, 4n]);
     await journal.close();
@@ -166,8 +166,8 @@ describe('tables', () => {
     const journal = postgresJournal({ connectionString: address });
     await journal.used(owner, [], NOW);
     await ask(
-      `insert into exact_change.attempts (id, wallet, network, state, counts, at, host, bare_host, pay_to, mint, amount, micro_usd, request, record)
-       select n, 'wallet', 'network', 'settled', true, $1::float8 - n * 4320, 'a', 'a', 'b', 'c', 1, 1, n, '{}' from generate_series(1, 20000) n`,
+      `insert into exact_change.attempts (id, wallet, network, state, keep, at, host, bare_host, pay_to, mint, units, costs, request, record)
+       select n, 'wallet', 'network', 'settled', true, $1::float8 - n * 4320, 'a', 'a', 'b', 'c', '{USD,payments}', '{1,1}', n, '{}' from generate_series(1, 20000) n`,
       [NOW],
     );
     await ask('vacuum analyze exact_change.attempts');

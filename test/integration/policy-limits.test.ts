@@ -163,8 +163,8 @@ describe('a cap that is full', () => {
     expect((await payer.client.spent()).map(({ cap, used: one }) => [cap, one])).toEqual([
       ['maxPerHour', '0.01'],
       ['maxPerDay', '0.01'],
-      ['maxLamportsPerDay', '0'],
       ['maxTotal', '0.01'],
+      ['maxLamportsPerDay', '0'],
       ['limits[0]', '1'],
     ]);
   });

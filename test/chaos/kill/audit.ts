@@ -31,10 +31,10 @@ export async function audit(sandbox: Sandbox, { point, wallet, journal, request,
 
   // The journal: all is decided, nothing is held, and each payment has its receipt.
   const onChain = payments.map(({ signature }) => signature).sort();
-  expect(attempts.filter(({ state }) => state !== 'settled' && state !== 'unsettled')).toEqual([]);
+  expect(attempts.filter(({ state }) => !['settled', 'unsettled', 'unpaid'].includes(state))).toEqual([]);
   expect(settled.map(({ receipt }) => receipt?.payment.signature).sort()).toEqual(onChain);
   expect(sum(settled.map(({ amount }) => BigInt(amount)))).toBe(paid);
-  for (const { state, receipt } of attempts) expect(receipt?.state).toBe(state);
+  for (const { state, receipt } of attempts.filter((one) => one.state !== 'unpaid')) expect(receipt?.state).toBe(state);
   for (const { id, payment } of story.recorded.values()) {
     const now = attempts.find((attempt) => attempt.id === id);
     expect(now?.receipt?.payment.payerSignature).toBe(payment?.payerSignature);

@@ -145,5 +145,5 @@ function isUncertain(outcome: Outcome): outcome is Extract<Outcome, { kind: 'err
 }
 
 function spentIn({ messages }: Ended): string[] {
-  return messages.flatMap((one) => (one.kind === 'ended' ? one.spent.map(({ used }) => used) : []));
+  return messages.flatMap((one) => (one.kind === 'ended' ? one.spent.flatMap(({ parts }) => parts?.payments ?? []) : []));
 }
