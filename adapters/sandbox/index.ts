@@ -1,19 +1,19 @@
 import { requirePeers } from './peers.js';
 import type { NodeControls, NodeOptions } from './node/index.js';
-import type { AggregatorControls, MintSymbol } from './services/aggregator/index.js';
+import type { AggregatorControls } from './services/aggregator/index.js';
 import type { ApiControls, PaidRoute } from './services/api/index.js';
 import type { FacilitatorControls } from './services/facilitator.js';
-import type { Chain, SandboxMint } from './types.js';
+import type { Chain, MainnetMint, MintSymbol, SandboxMint } from './types.js';
 
 export type { Json } from './chain/json.js';
 export { MissingDependencyError } from './peers.js';
 export type { Peer } from './peers.js';
 export type { CallFilter, Intercept, NodeControls, NodeFault, NodeOptions } from './node/index.js';
-export type { AggregatorControls, Lie, MarketControls, MintSymbol, RateLimit, VenueBehaviour } from './services/aggregator/index.js';
+export type { AggregatorControls, Lie, Listed, MarketControls, RateLimit, VenueBehaviour } from './services/aggregator/index.js';
 export type { ApiControls, PaidRoute, ServedRequest } from './services/api/index.js';
 export type { FacilitatorControls } from './services/facilitator.js';
 export type { ServiceControls } from './services/faults.js';
-export type { Chain, ChainAccount, Fault, SandboxMint } from './types.js';
+export type { Chain, ChainAccount, Fault, MainnetMint, MintSymbol, SandboxMint } from './types.js';
 
 export interface SandboxOptions extends NodeOptions {
   /** Every key is derived from it: equal seeds make equal wallets, in the order of their creation. Omitted: all keys are random. */
@@ -26,6 +26,20 @@ export interface SandboxWallet {
   readonly secretKey: string;
   /** Base58. */
   readonly address: string;
+}
+
+/** What {@link Sandbox.createMint} makes. */
+export interface NewMint {
+  /** 0 to 255. */
+  readonly decimals: number;
+  /** What Jupiter trades it at, in picodollars (1e-12 US dollars) a base unit. */
+  readonly picoUsd: bigint;
+  /** Which token program it is of; `spl-token` unless said otherwise. Without extensions in either. */
+  readonly program?: 'spl-token' | 'spl-token-2022';
+  /** Wallet that may mint and freeze it: a seller's own. Omitted: no key can. Base58. */
+  readonly authority?: string;
+  /** Wallet that gets what the token's buyers pay with, as the owner of its pool does. Omitted: the venue keeps it. Base58. */
+  readonly proceedsTo?: string;
 }
 
 /** A Solana node with mints, an aggregator, a facilitator and a paid API, all on 127.0.0.1. */
@@ -45,14 +59,16 @@ export interface Sandbox {
   /** Wallet of the facilitator, that pays the fees of payments. Base58. */
   readonly feePayer: string;
   /** By symbol, at their mainnet addresses. */
-  readonly mints: Readonly<Record<MintSymbol, SandboxMint>>;
+  readonly mints: Readonly<Record<MintSymbol, MainnetMint>>;
   readonly routes: readonly PaidRoute[];
   /** Reading and writing accounts past all rules: for tests. */
   readonly chain: Chain;
   /** Makes a wallet with funds, as people write them: `{ SOL: '0.5', BONK: '100000' }`. SOL is native, not wrapped. */
   createWallet(funds?: Partial<Record<MintSymbol, string>>): Promise<SandboxWallet>;
+  /** Makes a mint at a new address, with a market at Jupiter and an account of the merchant's. Other wallets get theirs by `chain.fundToken`. */
+  createMint(mint: NewMint): Promise<SandboxMint>;
   /** Base units (lamports for SOL) that a wallet holds; 0n where it has no account. */
-  balance(address: string, symbol: MintSymbol): Promise<bigint>;
+  balance(address: string, mint: MintSymbol | SandboxMint): Promise<bigint>;
   readonly controls: {
     readonly node: NodeControls;
     readonly aggregator: AggregatorControls;

@@ -1,12 +1,12 @@
 import { address } from '@solana/kit';
-import type { SandboxMint } from './types.js';
+import type { MainnetMint, MintSymbol } from './types.js';
 
 export const TOKEN_PROGRAM = address('TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA');
 export const TOKEN_2022_PROGRAM = address('TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb');
 export const ASSOCIATED_TOKEN_PROGRAM = address('ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL');
 
-/** The mints of the sandbox by symbol, each at its mainnet address and with its mainnet decimals and token program. */
-export const SANDBOX_MINTS: Readonly<Record<SandboxMint['symbol'], SandboxMint>> = {
+/** The mints that every sandbox starts with, by symbol, each at its mainnet address and with its mainnet decimals and token program. */
+export const SANDBOX_MINTS: Readonly<Record<MintSymbol, MainnetMint>> = {
   // 150 dollars
   SOL: {
     symbol: 'SOL',
@@ -46,9 +46,5 @@ export const SANDBOX_MINTS: Readonly<Record<SandboxMint['symbol'], SandboxMint>>
   },
 };
 
-const byAddress = new Map<string, SandboxMint>(Object.values(SANDBOX_MINTS).map((mint) => [mint.address, mint]));
-
-/** The sandbox's mint at this address, undefined for any other. */
-export function mintAt(mint: string): SandboxMint | undefined {
-  return byAddress.get(mint);
-}
+/** The same, in a fixed order. */
+export const MINTS: readonly MainnetMint[] = Object.values(SANDBOX_MINTS);

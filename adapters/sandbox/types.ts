@@ -1,13 +1,20 @@
 import type { Address } from '@solana/kit';
 
-/** A mint that exists in the sandbox, at its mainnet address. */
+export type MintSymbol = 'SOL' | 'USDC' | 'USDT' | 'PYUSD' | 'BONK';
+
+/** A mint that exists in the sandbox: one of mainnet's, at its address there, or one that `createMint` made. */
 export interface SandboxMint {
-  readonly symbol: 'SOL' | 'USDC' | 'USDT' | 'PYUSD' | 'BONK';
+  readonly symbol: MintSymbol | `MINT${number}`;
   readonly address: Address;
   readonly decimals: number;
   readonly tokenProgram: Address;
   /** Price of one base unit in 1e-12 US dollars: what the aggregator trades at. Fine enough for tokens far below a millionth of a dollar. */
   readonly picoUsd: bigint;
+}
+
+/** One of the mints that every sandbox starts with. */
+export interface MainnetMint extends SandboxMint {
+  readonly symbol: MintSymbol;
 }
 
 /** An account as it lies on the chain. */

@@ -14,7 +14,7 @@ import { memosOf } from './memo.js';
 import { seed } from './seed.js';
 import { allKeys, loadKeys, lookupTableData, LOOKUP_TABLE_PROGRAM } from './tables.js';
 import { Timers } from './timers.js';
-import { associatedTokenAccount, readMint, readToken, tokenData, withU64 } from './token.js';
+import { associatedTokenAccount, isExtended, readMint, readToken, tokenData, withU64 } from './token.js';
 import { Vm } from './vm.js';
 import type { Simulated } from './vm.js';
 import { isStaticWritable } from './wire.js';
@@ -238,7 +238,8 @@ export class SandboxChain implements Chain {
   }
 
   private emptyToken(owner: Address, mint: SandboxMint, native: boolean): ChainAccount {
-    const fields = { tokenProgram: mint.tokenProgram, mint: mint.address, owner, amount: 0n };
+    const asPyusd = isExtended(this.account(mint.address));
+    const fields = { tokenProgram: mint.tokenProgram, mint: mint.address, owner, amount: 0n, asPyusd };
     const lamports = this.rent(BigInt(tokenData(fields).length));
     const data = tokenData({ ...fields, nativeReserve: native ? lamports : undefined });
     return { lamports, data, owner: mint.tokenProgram, executable: false };

@@ -1,18 +1,27 @@
-import { address } from '@solana/kit';
-import { SANDBOX_MINTS } from '../mints.js';
+import { address, type Address } from '@solana/kit';
+import { MINTS } from '../mints.js';
+import type { ChainAccount, SandboxMint } from '../types.js';
 import { VENUE, venueBytes } from '../venue/venue.mjs';
 import { mintData } from './token.js';
 import type { Vm } from './vm.js';
 
-/** Nobody can sign for it. */
-const NOBODY = address('11111111111111111111111111111111');
+/** No key signs for it. */
+const NO_KEY = address('11111111111111111111111111111111');
 
 /** Puts the mints at their mainnet addresses and the venue program at Jupiter's. */
 export function seed(vm: Vm): void {
-  for (const mint of Object.values(SANDBOX_MINTS)) {
+  for (const mint of MINTS) {
     if (mint.symbol === 'SOL') continue; // the runtime brings the native mint
-    const data = mintData(mint.tokenProgram, mint.decimals, NOBODY);
-    vm.setAccount(mint.address, { lamports: vm.rent(BigInt(data.length)), data, owner: mint.tokenProgram, executable: false });
+    vm.setAccount(
+      mint.address,
+      mintAccount(mint, (bytes) => vm.rent(bytes)),
+    );
   }
   vm.addProgram(VENUE, venueBytes());
+}
+
+/** A mint as it lies on the chain. `authority` may mint and freeze; without one no key can. */
+export function mintAccount(mint: SandboxMint, rent: (bytes: bigint) => bigint, authority: Address = NO_KEY): ChainAccount {
+  const data = mintData(mint.decimals, authority, mint.symbol === 'PYUSD');
+  return { lamports: rent(BigInt(data.length)), data, owner: mint.tokenProgram, executable: false };
 }

@@ -57,6 +57,9 @@ export function readToken(account: ChainAccount | undefined): TokenState | undef
   };
 }
 
+/** Whether a mint has extensions, as PYUSD has. */
+export const isExtended = (mint: ChainAccount | undefined): boolean => (mint?.data.length ?? 0) > MINT_SIZE;
+
 /** Undefined for what is no initialized mint of either program. */
 export function readMint(account: ChainAccount | undefined): MintState | undefined {
   if (!account || !isTokenProgram(account.owner) || !isKind(account.data, MINT_SIZE, KIND_MINT) || account.data[45] !== 1) return undefined;
@@ -77,15 +80,15 @@ function optionalKey(data: Uint8Array, offset: number): Address | undefined {
   return view(data).getUint32(offset, true) === 1 ? addressOf(data.slice(offset + 4, offset + 36)) : undefined;
 }
 
-/** A mint as it lies on the chain. In Token-2022 with the extensions that give its accounts PYUSD's 187 bytes: a fee of zero and no hook. */
-export function mintData(tokenProgram: Address, decimals: number, authority: Address): Uint8Array {
+/** A mint as it lies on the chain. `asPyusd`: with the extensions that give its accounts PYUSD's 187 bytes, a fee of zero and no hook. */
+export function mintData(decimals: number, authority: Address, asPyusd: boolean): Uint8Array {
   const base = new Uint8Array(MINT_SIZE);
   const key = keyBytes(authority);
   base.set([1], 0);
   base.set(key, 4);
   base.set([decimals, 1, 1], 44);
   base.set(key, 50);
-  if (tokenProgram !== TOKEN_2022_PROGRAM) return base;
+  if (!asPyusd) return base;
   return extended(base, KIND_MINT, [
     [EXTENSION.transferFeeConfig, 108],
     [EXTENSION.transferHook, 64],
@@ -98,10 +101,12 @@ export interface NewToken {
   readonly owner: Address;
   readonly amount: bigint;
   readonly nativeReserve?: bigint | undefined;
+  /** Of a mint with PYUSD's extensions. */
+  readonly asPyusd?: boolean;
 }
 
 /** A token account as the associated token program makes it. */
-export function tokenData({ tokenProgram, mint, owner, amount, nativeReserve }: NewToken): Uint8Array {
+export function tokenData({ tokenProgram, mint, owner, amount, nativeReserve, asPyusd = false }: NewToken): Uint8Array {
   const base = new Uint8Array(ACCOUNT_SIZE);
   const numbers = view(base);
   base.set(keyBytes(mint), 0);
@@ -113,11 +118,11 @@ export function tokenData({ tokenProgram, mint, owner, amount, nativeReserve }: 
     numbers.setBigUint64(113, nativeReserve, true);
   }
   if (tokenProgram !== TOKEN_2022_PROGRAM) return base;
-  return extended(base, KIND_ACCOUNT, [
-    [EXTENSION.immutableOwner, 0],
+  const ofMint = [
     [EXTENSION.transferFeeAmount, 8],
     [EXTENSION.transferHookAccount, 1],
-  ]);
+  ] as const;
+  return extended(base, KIND_ACCOUNT, [[EXTENSION.immutableOwner, 0], ...(asPyusd ? ofMint : [])]);
 }
 
 /** The same account with another u64: a token account's amount lies at 64, a mint's supply at 36. */

@@ -1,9 +1,10 @@
-import { isAddress } from '@solana/kit';
-import { SANDBOX_MINTS } from '../mints.js';
+import { isAddress, type Address } from '@solana/kit';
+import { mintAccount } from '../chain/seed.js';
+import { MINTS, SANDBOX_MINTS, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../mints.js';
 import { startNode } from '../node/index.js';
-import type { Sandbox, SandboxOptions, SandboxWallet } from '../index.js';
+import type { NewMint, Sandbox, SandboxOptions, SandboxWallet } from '../index.js';
+import type { MintSymbol, SandboxMint } from '../types.js';
 import { startAggregator } from './aggregator/index.js';
-import { MINTS, type MintSymbol } from './aggregator/markets.js';
 import { startApi } from './api/index.js';
 import { startFacilitator } from './facilitator.js';
 import { baseUnits, KeyRing } from './wallets.js';
@@ -60,9 +61,26 @@ async function assemble(options: SandboxOptions, started: (() => Promise<void>)[
     }
     return { secretKey, address: signer.address };
   };
-  const balance = async (owner: string, symbol: MintSymbol): Promise<bigint> => {
+  let made = 0;
+  const createMint = async ({ decimals, picoUsd, program, authority, proceedsTo }: NewMint): Promise<SandboxMint> => {
+    if (!Number.isInteger(decimals) || decimals < 0 || decimals > 255) throw new RangeError('The decimals of a mint are 0 to 255.');
+    if (picoUsd <= 0n) throw new RangeError('The price of a mint must be above zero.');
+    const [minter, pool] = [optionalAddress(authority, 'authority'), optionalAddress(proceedsTo, 'proceedsTo')];
+    const { signer } = await keys.next('mint');
+    const tokenProgram = program === 'spl-token-2022' ? TOKEN_2022_PROGRAM : TOKEN_PROGRAM;
+    const mint: SandboxMint = { symbol: `MINT${(made += 1)}`, address: signer.address, decimals, tokenProgram, picoUsd };
+    chain.setAccount(
+      mint.address,
+      mintAccount(mint, (bytes) => chain.rent(bytes), minter),
+    );
+    await chain.fundToken(merchant.signer.address, mint, 0n);
+    await aggregator.list(mint, pool);
+    return mint;
+  };
+  const balance = async (owner: string, of: MintSymbol | SandboxMint): Promise<bigint> => {
     if (!isAddress(owner)) throw new TypeError('The owner is no base58 address.');
-    return symbol === 'SOL' ? (chain.account(owner)?.lamports ?? 0n) : chain.tokenBalance(owner, SANDBOX_MINTS[symbol]);
+    const mint = typeof of === 'string' ? SANDBOX_MINTS[of] : of;
+    return mint.symbol === 'SOL' ? (chain.account(owner)?.lamports ?? 0n) : chain.tokenBalance(owner, mint);
   };
 
   return {
@@ -77,9 +95,15 @@ async function assemble(options: SandboxOptions, started: (() => Promise<void>)[
     routes: api.routes,
     chain,
     createWallet,
+    createMint,
     balance,
     controls: { node: node.controls, aggregator: aggregator.controls, facilitator: facilitator.controls, api: api.controls },
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+function optionalAddress(value: string | undefined, name: string): Address | undefined {
+  if (value !== undefined && !isAddress(value)) throw new TypeError(`The ${name} is no base58 address.`);
+  return value;
 }

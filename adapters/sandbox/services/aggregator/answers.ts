@@ -47,7 +47,7 @@ async function swapInstructions(world: World, _query: URLSearchParams, body: unk
   return {
     tokenLedgerInstruction: null,
     computeBudgetInstructions: [unitLimitInstruction(budget.unitLimit), unitPriceInstruction(budget.unitPrice)].map(asJson),
-    ...partsJson(await swapParts(readIntent(request), world.chain, world.pools)),
+    ...partsJson(await swapParts(readIntent(request), world)),
     otherInstructions: [],
     addressLookupTableAddresses: Object.keys(world.pools.lookupTables),
     prioritizationFeeLamports: priorityFeeLamports(budget),
@@ -60,7 +60,7 @@ async function swap(world: World, _query: URLSearchParams, body: unknown): Promi
   const request = asObject(body, 'the body');
   if (request['asLegacyTransaction'] === true) throw new Refusal('NOT_SUPPORTED', 'asLegacyTransaction is not supported');
   const intent = readIntent(request);
-  const parts = await swapParts(intent, world.chain, world.pools);
+  const parts = await swapParts(intent, world);
   const user = key(intent.user, 'userPublicKey');
   return swapTransaction(
     world.rpc,
@@ -85,8 +85,7 @@ async function build(world: World, query: URLSearchParams): Promise<unknown> {
       alwaysCreate: true,
       destinationTokenAccount: query.get('destinationTokenAccount') ?? undefined,
     },
-    world.chain,
-    world.pools,
+    world,
   );
   const { blockhash, lastValidBlockHeight } = await latestBlockhash(world.rpc);
   const { inputMint, outputMint, inAmount, outAmount, otherAmountThreshold, swapMode, slippageBps, priceImpactPct, routePlan } = quoted;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createSolanaRpc } from '@solana/kit';
-import type { Chain } from '../../types.js';
+import { createSolanaRpc, type Address } from '@solana/kit';
+import type { Chain, SandboxMint } from '../../types.js';
 import { FaultBoard, type ServiceControls } from '../faults.js';
 import { listen, pathOf, readJson, sendJson, sendPreflight } from '../http.js';
 import { ENDPOINTS, type World } from './answers.js';
@@ -10,7 +10,7 @@ import { Markets, type MarketControls } from './markets.js';
 import { seedPools, type VenueBehaviour } from './pools.js';
 import { Refusal } from './problems.js';
 
-export type { MarketControls, MintSymbol } from './markets.js';
+export type { Listed, MarketControls } from './markets.js';
 export type { RateLimit } from './limiter.js';
 export type { VenueBehaviour } from './pools.js';
 
@@ -37,6 +37,8 @@ export interface AggregatorService {
   /** Base address: `/swap/v1` and `/swap/v2` lie below it. */
   readonly url: string;
   readonly controls: AggregatorControls;
+  /** Makes a pool and a market for one more mint; `proceedsTo` is the wallet that gets what its buyers pay with. */
+  list(mint: SandboxMint, proceedsTo: Address | undefined): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -62,7 +64,15 @@ export async function startAggregator(options: { chain: Chain; rpcUrl: string })
       limiter.set(undefined);
     },
   };
-  return { url: listener.url, controls: Object.assign(board, marketControls(markets), extra), close: () => listener.stop() };
+  return {
+    url: listener.url,
+    controls: Object.assign(board, marketControls(markets), extra),
+    list: async (mint, proceedsTo) => {
+      await pools.add(mint, proceedsTo);
+      markets.list(mint);
+    },
+    close: () => listener.stop(),
+  };
 }
 
 const EXPOSED = 'x-ratelimit-current, x-ratelimit-remaining, x-ratelimit-reset, x-api-gateway-request-id';

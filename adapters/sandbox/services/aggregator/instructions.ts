@@ -1,8 +1,8 @@
 import { AccountRole, getAddressEncoder, getProgramDerivedAddress, isAddress, type Address, type Instruction } from '@solana/kit';
-import { ASSOCIATED_TOKEN_PROGRAM, mintAt, SANDBOX_MINTS, TOKEN_PROGRAM } from '../../mints.js';
+import { ASSOCIATED_TOKEN_PROGRAM, SANDBOX_MINTS, TOKEN_PROGRAM } from '../../mints.js';
 import type { Chain, SandboxMint } from '../../types.js';
 import { exactOutRouteV2, routeV2, sharedAccountsExactOutRouteV2, sharedAccountsRouteV2 } from '../../venue/venue.mjs';
-import type { SwapMode } from './markets.js';
+import type { Markets, SwapMode } from './markets.js';
 import { SYSTEM_PROGRAM, type Pools } from './pools.js';
 import { badBody, notTradable, Refusal } from './problems.js';
 
@@ -39,11 +39,14 @@ export interface SwapParts {
 }
 
 /** Composes what Jupiter composes: account creations and SOL wrapping, the swap, SOL unwrapping. */
-export async function swapParts(intent: SwapIntent, chain: Chain, pools: Pools): Promise<SwapParts> {
+export async function swapParts(
+  intent: SwapIntent,
+  { chain, pools, markets }: { readonly chain: Chain; readonly pools: Pools; readonly markets: Markets },
+): Promise<SwapParts> {
   const { quoted } = intent;
   const user = key(intent.user, 'userPublicKey');
-  const input = known(quoted.inputMint);
-  const output = known(quoted.outputMint);
+  const input = known(markets, quoted.inputMint);
+  const output = known(markets, quoted.outputMint);
   const source = await tokenAccount(user, input);
   const own = await tokenAccount(user, output);
   const override =
@@ -62,9 +65,8 @@ export async function swapParts(intent: SwapIntent, chain: Chain, pools: Pools):
   }
   if (override === undefined) create(own, output);
 
-  const vaultIn = pools.vaults.get(input.address);
-  const vaultOut = pools.vaults.get(output.address);
-  if (vaultIn === undefined || vaultOut === undefined) throw new Refusal('MARKET_NOT_FOUND', 'Market not found');
+  const vaults = pools.vaults(input, output);
+  if (vaults === undefined) throw new Refusal('MARKET_NOT_FOUND', 'Market not found');
   const accounts = {
     user,
     source,
@@ -74,8 +76,7 @@ export async function swapParts(intent: SwapIntent, chain: Chain, pools: Pools):
     destinationMint: output.address,
     sourceProgram: input.tokenProgram,
     destinationProgram: output.tokenProgram,
-    vaultIn,
-    vaultOut,
+    ...vaults,
     config: pools.config,
     extra: pools.extra,
     slippageBps: quoted.slippageBps,
@@ -98,8 +99,8 @@ export function key(value: unknown, name: string): Address {
   return value;
 }
 
-function known(mint: string): SandboxMint {
-  const found = mintAt(mint);
+function known(markets: Markets, mint: string): SandboxMint {
+  const found = markets.mintAt(mint);
   if (found === undefined) throw notTradable(mint);
   return found;
 }

@@ -1,68 +1,77 @@
 import type { SandboxMint } from '../../types.js';
-import { mintAt, SANDBOX_MINTS } from '../../mints.js';
+import { MINTS } from '../../mints.js';
 import { circular, noExactOutRoute, noRoutes, notTradable } from './problems.js';
 import type { Market } from './pricing.js';
 
 export type SwapMode = 'ExactIn' | 'ExactOut';
-export type MintSymbol = SandboxMint['symbol'];
+/** What a market is named by. */
+export type Listed = SandboxMint['symbol'];
 
 const SPREAD_BPS = 5n;
 const DOLLAR = 10n ** 12n;
-const DEPTH: Readonly<Record<MintSymbol, bigint>> = {
-  SOL: 100_000_000n * DOLLAR,
-  USDC: 100_000_000n * DOLLAR,
-  USDT: 100_000_000n * DOLLAR,
-  PYUSD: 20_000_000n * DOLLAR,
-  BONK: 2_000_000n * DOLLAR,
-};
+const SHALLOW: ReadonlyMap<Listed, bigint> = new Map<Listed, bigint>([
+  ['PYUSD', 20_000_000n * DOLLAR],
+  ['BONK', 2_000_000n * DOLLAR],
+]);
+const depthOf = ({ symbol }: SandboxMint): bigint => SHALLOW.get(symbol) ?? 100_000_000n * DOLLAR;
 
 /** What can be changed about the markets; all of it undone by {@link restoreMarkets}. */
 export interface MarketControls {
   /** Sets a price, in picodollars (1e-12 US dollars) a base unit. */
-  setPrice(symbol: MintSymbol, picoUsd: bigint): void;
+  setPrice(symbol: Listed, picoUsd: bigint): void;
   /** Refuses swaps between two tokens in this direction with NO_ROUTES_FOUND; `*` is any token. */
-  noRoute(input: MintSymbol | '*', output: MintSymbol | '*'): void;
+  noRoute(input: Listed | '*', output: Listed | '*'): void;
   /** Refuses only ExactOut in this direction, as tokens do whose venues cannot; `*` is any token. */
-  noExactOut(input: MintSymbol | '*', output: MintSymbol | '*'): void;
+  noExactOut(input: Listed | '*', output: Listed | '*'): void;
   /** Refuses swaps from and to a token with TOKEN_NOT_TRADABLE. */
-  untradable(symbol: MintSymbol): void;
+  untradable(symbol: Listed): void;
   /** Worsens every price in this direction by so many basis points, and reports them as price impact. */
-  setPriceImpact(input: MintSymbol, output: MintSymbol, bps: number): void;
+  setPriceImpact(input: Listed, output: Listed, bps: number): void;
   restoreMarkets(): void;
 }
 
 /** Who trades what, at which price. */
 export class Markets implements MarketControls {
-  readonly #prices = new Map<MintSymbol, bigint>();
+  readonly #listed = new Map<string, SandboxMint>(MINTS.map((mint) => [mint.address, mint]));
+  readonly #prices = new Map<Listed, bigint>();
   readonly #impacts = new Map<string, bigint>();
   readonly #noRoute = new Set<string>();
   readonly #noExactOut = new Set<string>();
-  readonly #untradable = new Set<MintSymbol>();
+  readonly #untradable = new Set<Listed>();
 
-  setPrice(symbol: MintSymbol, picoUsd: bigint): void {
+  setPrice(symbol: Listed, picoUsd: bigint): void {
     if (picoUsd <= 0n) throw new RangeError(`The price of ${symbol} must be above zero.`);
     this.#prices.set(symbol, picoUsd);
   }
 
-  noRoute(input: MintSymbol | '*', output: MintSymbol | '*'): void {
+  noRoute(input: Listed | '*', output: Listed | '*'): void {
     this.#noRoute.add(pair(input, output));
   }
 
-  noExactOut(input: MintSymbol | '*', output: MintSymbol | '*'): void {
+  noExactOut(input: Listed | '*', output: Listed | '*'): void {
     this.#noExactOut.add(pair(input, output));
   }
 
-  untradable(symbol: MintSymbol): void {
+  untradable(symbol: Listed): void {
     this.#untradable.add(symbol);
   }
 
-  setPriceImpact(input: MintSymbol, output: MintSymbol, bps: number): void {
+  setPriceImpact(input: Listed, output: Listed, bps: number): void {
     if (!Number.isInteger(bps) || bps < 0 || bps > 10_000) throw new RangeError('A price impact is 0 to 10000 basis points.');
     this.#impacts.set(pair(input, output), BigInt(bps));
   }
 
   restoreMarkets(): void {
     for (const changed of [this.#prices, this.#impacts, this.#noRoute, this.#noExactOut, this.#untradable]) changed.clear();
+  }
+
+  /** Opens a market for one more mint, at its own price. */
+  list(mint: SandboxMint): void {
+    this.#listed.set(mint.address, mint);
+  }
+
+  mintAt(address: string): SandboxMint | undefined {
+    return this.#listed.get(address);
   }
 
   /** The market of a pair, or a refusal. */
@@ -79,24 +88,21 @@ export class Markets implements MarketControls {
         inputPrice: this.#prices.get(input.symbol) ?? input.picoUsd,
         outputPrice: this.#prices.get(output.symbol) ?? output.picoUsd,
         spreadBps: SPREAD_BPS,
-        depth: DEPTH[input.symbol] < DEPTH[output.symbol] ? DEPTH[input.symbol] : DEPTH[output.symbol],
+        depth: depthOf(input) < depthOf(output) ? depthOf(input) : depthOf(output),
         fixedImpactBps: this.#impacts.get(pair(input.symbol, output.symbol)),
       },
     };
   }
 
   #tradable(address: string): SandboxMint {
-    const mint = mintAt(address);
+    const mint = this.mintAt(address);
     if (mint === undefined || this.#untradable.has(mint.symbol)) throw notTradable(address);
     return mint;
   }
 }
 
-/** Every mint of the sandbox, in a fixed order. */
-export const MINTS: readonly SandboxMint[] = Object.values(SANDBOX_MINTS);
-
 const pair = (input: string, output: string): string => `${input}>${output}`;
 
-function matches(set: ReadonlySet<string>, input: MintSymbol, output: MintSymbol): boolean {
+function matches(set: ReadonlySet<string>, input: Listed, output: Listed): boolean {
   return [pair(input, output), pair(input, '*'), pair('*', output), pair('*', '*')].some((name) => set.has(name));
 }

@@ -1,8 +1,7 @@
 import { address, getAddressEncoder, getProgramDerivedAddress, type AccountMeta, type Address } from '@solana/kit';
-import { ASSOCIATED_TOKEN_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../mints.js';
-import type { Chain } from '../../types.js';
+import { ASSOCIATED_TOKEN_PROGRAM, MINTS, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../mints.js';
+import type { Chain, SandboxMint } from '../../types.js';
 import { configData, EVENT_AUTHORITY, POOL_AUTHORITY, VENUE, type VenueConfig } from '../../venue/venue.mjs';
-import { MINTS } from './markets.js';
 
 export const SYSTEM_PROGRAM = address('11111111111111111111111111111111');
 export const COMPUTE_BUDGET_PROGRAM = address('ComputeBudget111111111111111111111111111111');
@@ -18,8 +17,10 @@ export interface VenueBehaviour extends VenueConfig {
 /** The pools of the venue as they lie on the chain. */
 export interface Pools {
   readonly config: Address;
-  /** Vault of a mint: the one that takes in, and the one that pays out. */
-  readonly vaults: ReadonlyMap<string, Address>;
+  /** The vault that takes in the input of such a swap, and the one that pays its output out; undefined without a pool. */
+  vaults(input: SandboxMint, output: SandboxMint): { readonly vaultIn: Address; readonly vaultOut: Address } | undefined;
+  /** Makes the pool of one more mint. What its buyers pay with goes to `proceedsTo`; without it, to the venue's own vaults. */
+  add(mint: SandboxMint, proceedsTo: Address | undefined): Promise<void>;
   /** Contents by address of the lookup tables that swaps use. */
   readonly lookupTables: Readonly<Record<Address, Address[]>>;
   /** Extra accounts of every swap instruction, as {@link setBehaviour} last said. */
@@ -40,6 +41,8 @@ export async function seedPools(chain: Chain): Promise<Pools> {
 
   const vaults = new Map<string, Address>();
   for (const mint of MINTS) vaults.set(mint.address, await chain.fundToken(POOL_AUTHORITY, mint, VAULT));
+  const proceeds = new Map<string, Address>();
+  const pair = (input: SandboxMint, output: SandboxMint): string => `${input.address}>${output.address}`;
 
   const programs = [TOKEN_PROGRAM, TOKEN_2022_PROGRAM, ASSOCIATED_TOKEN_PROGRAM, SYSTEM_PROGRAM, EVENT_AUTHORITY, VENUE];
   const tables: readonly (readonly [Address, Address[]])[] = [
@@ -50,7 +53,16 @@ export async function seedPools(chain: Chain): Promise<Pools> {
 
   return {
     config,
-    vaults,
+    vaults(input, output) {
+      const vaultIn = proceeds.get(pair(input, output)) ?? vaults.get(input.address);
+      const vaultOut = vaults.get(output.address);
+      return vaultIn === undefined || vaultOut === undefined ? undefined : { vaultIn, vaultOut };
+    },
+    async add(mint, proceedsTo) {
+      vaults.set(mint.address, await chain.fundToken(POOL_AUTHORITY, mint, VAULT));
+      if (proceedsTo === undefined) return;
+      for (const input of MINTS) proceeds.set(pair(input, mint), await chain.fundToken(proceedsTo, input, 0n));
+    },
     lookupTables: Object.fromEntries(tables),
     get extra() {
       return extra;

@@ -1,8 +1,6 @@
 import type { RouteConfig } from '@x402/core/server';
-import type { SandboxMint } from '../../types.js';
+import type { MintSymbol, SandboxMint } from '../../types.js';
 import { MAINNET } from '../facilitator.js';
-
-type Symbols = SandboxMint['symbol'];
 
 /** A paid route of the sandbox's API: what it costs and how it behaves. */
 export interface PaidRoute {
@@ -10,7 +8,7 @@ export interface PaidRoute {
   readonly methods: readonly ('GET' | 'POST')[];
   readonly description: string;
   /** What may be paid, in the order in which it is offered. Amounts in base units. */
-  readonly prices: readonly { readonly symbol: Symbols; readonly amount: string }[];
+  readonly prices: readonly { readonly symbol: MintSymbol; readonly amount: string }[];
   /** `merchant`: has an account for every mint. `newcomer`: has none for any. */
   readonly payee?: 'merchant' | 'newcomer';
   /** The seller's memo, that the payment has to carry. */
@@ -70,7 +68,7 @@ export function middlewareRoute(route: PaidRoute, payTo: string, mints: readonly
   };
 }
 
-function mintOf(mints: readonly SandboxMint[], symbol: Symbols): SandboxMint {
+function mintOf(mints: readonly SandboxMint[], symbol: MintSymbol): SandboxMint {
   const mint = mints.find((one) => one.symbol === symbol);
   if (mint === undefined) throw new Error(`The sandbox has no mint ${symbol}.`);
   return mint;
