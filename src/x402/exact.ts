@@ -36,14 +36,14 @@ const COMPUTE_UNITS = 20_000;
 const MAX_PRICE = 1_000_000n;
 
 /**
- * Builds the one transaction layout that every known facilitator takes: limit, price, TransferChecked and, in v2,
- * our nonce as the memo. A seller's own memo takes the nonce's place, and v1 has no memo without one, because
- * legacy facilitators allow three instructions: then the price makes the payment unique.
+ * Builds the one transaction layout that every known facilitator takes: limit, price, TransferChecked and our nonce as
+ * the memo. A seller's own memo takes the nonce's place. Legacy facilitators of v1 allow three instructions: they get no
+ * memo without one of the seller, and the price makes the payment unique.
  */
 export function buildExactPayment(payment: ExactPayment): BuiltPayment {
   const { offer, payer, source, destination, tokenProgram, decimals, blockhash } = payment;
-  const text = offer.memo ?? (offer.x402Version === 2 ? hex.encode(payment.nonce) : undefined);
-  const isUniqueByMemo = offer.memo === undefined && offer.x402Version === 2;
+  const isUniqueByMemo = offer.memo === undefined && offer.takesMemo;
+  const text = isUniqueByMemo ? hex.encode(payment.nonce) : offer.memo;
   const instructions = [
     computeUnitLimit(COMPUTE_UNITS),
     computeUnitPrice(isUniqueByMemo ? 1n : checkedPrice(payment.price)),

@@ -19,6 +19,8 @@ interface Refused {
 }
 
 const MEMO_LIMIT_BYTES = 256;
+/** What only facilitators write that are younger than version 1: they take a memo, and faremeter's demands one (x402.md 2.4). */
+const YOUNGER: readonly string[] = ['recentBlockhash', 'tokenProgram', 'features'];
 const TIMEOUT_SECONDS = { default: 60, least: 5, most: 300 };
 /** The seller's strings that help a reader of a refusal. */
 const SHOWN: readonly string[] = ['scheme', 'network', 'asset', 'payTo', 'amount', 'maxAmountRequired'];
@@ -63,6 +65,8 @@ function readOffer(entry: PaymentRequirements, index: number, x402Version: X402V
 
   const extra = readExtra(field(entry, 'extra'), x402Version, mint, self);
   if ('code' in extra) return extra;
+  // Version 1 named networks in its own words; a CAIP-2 name there is a younger seller's too.
+  const takesMemo = x402Version === 2 || name.includes(':') || isYounger(field(entry, 'extra'));
   return Object.freeze({
     index,
     x402Version,
@@ -72,6 +76,7 @@ function readOffer(entry: PaymentRequirements, index: number, x402Version: X402V
     mint,
     payTo,
     ...extra,
+    takesMemo,
     maxTimeoutSeconds: readTimeout(field(entry, 'maxTimeoutSeconds')),
     raw: entry,
   });
@@ -104,6 +109,10 @@ function readExtra(
     // A blockhash has the form of an address; a bad one only costs us a look-up of our own.
     ...(x402Version === 2 && isAddress(recentBlockhash) ? { recentBlockhash } : {}),
   };
+}
+
+function isYounger(extra: JsonValue | undefined): boolean {
+  return isJsonObject(extra) && YOUNGER.some((key) => (field(extra, key) ?? null) !== null);
 }
 
 /** v1 sellers match a payment to the first entry with its scheme and network (x402.md 1.5). */

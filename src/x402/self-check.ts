@@ -62,8 +62,8 @@ function expectedInstructions({
   nonce,
   price,
 }: ExactPayment): PlainInstruction[] {
-  const { mint, memo } = offer;
-  const hasOwnMemo = memo === undefined && offer.x402Version === 2;
+  const { mint, memo, takesMemo } = offer;
+  const hasOwnMemo = memo === undefined && takesMemo;
   const limit = { program: COMPUTE_BUDGET_PROGRAM, accounts: [], data: littleEndian(2, 20_000n, 4) };
   const fee = { program: COMPUTE_BUDGET_PROGRAM, accounts: [], data: littleEndian(3, hasOwnMemo ? 1n : price, 8) };
   const transfer = {

@@ -40,6 +40,8 @@ export interface Offer {
   readonly feePayer: Address;
   /** The seller's memo, at most 256 UTF-8 bytes. */
   readonly memo?: string;
+  /** Whether a memo of ours belongs into the payment if the seller names none: some v1 sellers demand one, others refuse it. */
+  readonly takesMemo: boolean;
   /** A blockhash that the seller's facilitator offers (v2 only). */
   readonly recentBlockhash?: string;
   /** What the seller says of the mint's decimals: held against the chain, and used for nothing. */

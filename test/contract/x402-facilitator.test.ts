@@ -24,6 +24,7 @@ import { createPaymentId, encodePayment, offersPaymentId } from '../../src/x402/
 import { checkOwnPayment } from '../../src/x402/self-check.js';
 import { readSettlement } from '../../src/x402/settlement.js';
 import type { PaymentRequired } from '../../src/x402/types.js';
+import { faremeterTakes } from '../fixtures/faremeter.js';
 import { base64, entryV1, entryV2, envelopeV1, envelopeV2 } from '../fixtures/malformed-402.js';
 
 const key = fc
@@ -48,11 +49,13 @@ const facts = fc.record({
   nonce: fc.uint8Array({ minLength: 16, maxLength: 16 }),
   price: fc.bigInt({ min: 1n, max: 1_000_000n }),
   memo: fc.option(memo, { nil: undefined }),
+  // Whether the terms of version 1 are those of a younger seller.
+  younger: fc.boolean(),
 });
 type Facts = typeof facts extends fc.Arbitrary<infer T> ? T : never;
 
-function termsOf(version: 1 | 2, { feePayer, payTo, mint, amount, memo: text }: Facts): PaymentRequired {
-  const extra = { feePayer, ...(text === undefined ? {} : { memo: text }) };
+function termsOf(version: 1 | 2, { feePayer, payTo, mint, amount, memo: text, younger }: Facts): PaymentRequired {
+  const extra = { feePayer, ...(text === undefined ? {} : { memo: text }), ...(younger ? { features: {} } : {}) };
   const entry = { asset: mint, payTo, extra };
   const terms =
     version === 1
@@ -116,12 +119,23 @@ describe('the official facilitators take our payments', () => {
     const existing = { data: ['', 'base64'], executable: false, lamports: 1n, owner: TOKEN_PROGRAM, space: 0n };
     await fc.assert(
       fc.asyncProperty(facts, async (all) => {
-        const { message, requirements } = pay(1, { ...all, memo: undefined });
+        const { message, requirements } = pay(1, { ...all, memo: undefined, younger: false });
         const decompiled = decompileTransactionMessage(getCompiledTransactionMessageDecoder().decode(message));
         const verify = legacy.svm.verifyTransactionInstructions(decompiled, requirements, { address: all.feePayer } as never, rpc as never);
         await expect(verify).resolves.toBeUndefined();
       }),
       { numRuns: 30 },
+    );
+  });
+
+  it('faremeter, which demands one memo', async () => {
+    await fc.assert(
+      fc.asyncProperty(facts, async (all) => {
+        const { payload, payment } = pay(1, { ...all, younger: true, tokenProgram: TOKEN_PROGRAM });
+        const { transaction } = payload.payload as { transaction: string }; // Of the scheme exact on Solana.
+        expect(await faremeterTakes(transaction, payment.offer.raw)).toBe(true);
+      }),
+      { numRuns: 60 },
     );
   });
 
@@ -156,7 +170,7 @@ describe('the self-check', () => {
       fc.property(facts, fc.constantFrom<1 | 2>(1, 2), key, (all, version, other) => {
         const { message, payment } = pay(version, all);
         const { offer } = payment;
-        const hasOwnMemo = version === 2 && offer.memo === undefined;
+        const hasOwnMemo = offer.takesMemo && offer.memo === undefined;
         const changes: Partial<ExactPayment>[] = [
           { payer: other },
           { source: other },

@@ -27,6 +27,7 @@ function paidIn(mint: string): Offer {
     mint,
     payTo,
     feePayer,
+    takesMemo: true,
     maxTimeoutSeconds: 60,
     raw: {},
   };

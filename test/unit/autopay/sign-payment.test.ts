@@ -25,6 +25,7 @@ const OFFER: Offer = {
   payTo,
   feePayer: key(4),
   memo: 'order 5',
+  takesMemo: true,
   index: 0,
   scheme: 'exact',
   maxTimeoutSeconds: 60,

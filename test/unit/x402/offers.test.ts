@@ -47,10 +47,24 @@ describe('readOffers', () => {
         feePayer: KEYS.feePayer,
         memo: 'pi_1',
         recentBlockhash: KEYS.payTo,
+        takesMemo: true,
         maxTimeoutSeconds: 60,
         raw: entry,
       },
     });
+  });
+
+  const { feePayer } = KEYS;
+  it.each([
+    ['the name of version 1 and a fee payer alone', {}, false],
+    ['an alias without a colon', { network: 'solana-mainnet' }, false],
+    ['extra of other meaning', { extra: { feePayer, decimals: 6, features: null } }, false],
+    ['a CAIP-2 network', { network: MAINNET }, true],
+    ['a blockhash', { extra: { feePayer, recentBlockhash: KEYS.payTo } }, true],
+    ['a token program', { extra: { feePayer, tokenProgram: KEYS.payTo } }, true],
+    ['features', { extra: { feePayer, features: {} } }, true],
+  ])('tells from %s whether a version 1 seller takes a memo', (_name, change, takesMemo) => {
+    expect(readAll(envelopeV1([entryV1(change)]))).toMatchObject([{ ok: true, offer: { takesMemo } }]);
   });
 
   it('reads every entry, in order, and says of each why it is not payable', () => {
