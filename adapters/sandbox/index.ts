@@ -8,7 +8,7 @@ import type { Chain, MainnetMint, MintSymbol, SandboxMint } from './types.js';
 export type { Json } from './chain/json.js';
 export { MissingDependencyError } from './peers.js';
 export type { Peer } from './peers.js';
-export type { CallFilter, Intercept, NodeControls, NodeFault, NodeOptions } from './node/index.js';
+export type { CallFilter, Intercept, LaggingMethod, Lags, NodeControls, NodeFault, NodeOptions } from './node/index.js';
 export type { AggregatorControls, Lie, Listed, MarketControls, RateLimit, VenueBehaviour } from './services/aggregator/index.js';
 export type { ApiControls, PaidRoute, ServedRequest } from './services/api/index.js';
 export type { FacilitatorControls } from './services/facilitator.js';

@@ -1,10 +1,9 @@
 import type { Address } from '@solana/kit';
 import { fromBase58, fromBase64 } from '../chain/bytes.js';
-import type { SandboxChain } from '../chain/chain.js';
 import type { Json } from '../chain/json.js';
 import { isTokenProgram, readMint, readToken } from '../chain/token.js';
-
 import type { ChainAccount } from '../types.js';
+import type { Seen } from './behind.js';
 import { encodeAccount, uiTokenAmount } from './encode.js';
 import { invalidParams } from './faults.js';
 import type { Method } from './methods.js';
@@ -18,7 +17,7 @@ interface Found {
   readonly account: ChainAccount;
 }
 
-function listing(chain: SandboxChain, found: readonly Found[], config: Config): Json {
+function listing(chain: Seen, found: readonly Found[], config: Config): Json {
   const read = (address: Address) => chain.account(address);
   return found.map(({ address, account }) => ({ pubkey: address, account: encodeAccount(account, config, read) }));
 }

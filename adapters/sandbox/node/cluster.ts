@@ -2,8 +2,8 @@ import { FINALITY, MAX_AGE, SLOTS_PER_EPOCH } from '../chain/blocks.js';
 import type { Block } from '../chain/blocks.js';
 import { fromBase58, fromBase64 } from '../chain/bytes.js';
 import { feeOf, unitPrice } from '../chain/fees.js';
-import type { SandboxChain } from '../chain/chain.js';
 import type { Commitment } from '../chain/history.js';
+import type { Seen } from './behind.js';
 import { invalidParams } from './faults.js';
 import type { Method } from './methods.js';
 import { API_VERSION, slotFor, toAddress, withContext } from './params.js';
@@ -14,11 +14,11 @@ import { decodeTransaction } from './transactions.js';
 const MAINNET_GENESIS = '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d';
 const MOST_LOCKED = 128;
 
-function blockAt(chain: SandboxChain, commitment: Commitment): Block {
+function blockAt(chain: Seen, commitment: Commitment): Block {
   return chain.blocks.at(commitment === 'finalized' ? FINALITY : 0n);
 }
 
-function blockFor(chain: SandboxChain, config: Config): Block {
+function blockFor(chain: Seen, config: Config): Block {
   slotFor(chain, config);
   return blockAt(chain, config.commitment());
 }
@@ -32,7 +32,10 @@ export const clusterMethods = {
   getFirstAvailableBlock: () => 0,
   minimumLedgerSlot: () => 0,
   getBlockHeight: ({ chain }, params) => blockFor(chain, params.config(0)).height,
-  getTransactionCount: ({ chain }) => chain.history.size,
+  getTransactionCount: ({ chain }, params) => {
+    slotFor(chain, params.config(0));
+    return chain.history.size;
+  },
 
   getEpochInfo: ({ chain }, params) => {
     const block = blockFor(chain, params.config(0));

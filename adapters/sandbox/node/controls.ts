@@ -1,4 +1,5 @@
 import type { Json } from '../chain/json.js';
+import type { Lags } from './behind.js';
 import type { CallFilter } from './calls.js';
 import type { NodeFault } from './faults.js';
 
@@ -23,8 +24,17 @@ export interface NodeControls {
   calls(filter?: CallFilter): number;
   callsByMethod(caller?: string): Record<string, number>;
   resetCalls(): void;
-  /** Lets the calls of a method (`*`: of every one) meet a fault, in the order in which faults were added. Returns how to call it off. */
-  fault(method: string, fault: NodeFault): () => void;
+  /**
+   * Lets the calls of a method (`*`: of every one) meet a fault, in the order in which faults were added. Returns how to call it off.
+   * With `caller`, as callers name themselves, only its calls: two callers are two nodes to a client.
+   */
+  fault(method: string, fault: NodeFault, caller?: string): () => void;
+  /**
+   * Lets methods of an honest node be so many slots behind, as `{ getSignaturesForAddress: 250 }`; `{}` ends it. What looks into history has not
+   * indexed what is newer, and does not say so; what speaks of blocks speaks of those of then, and refuses a `minContextSlot` beyond.
+   */
+  lag(slots: Lags, caller?: string): void;
+  /** Ends faults and lags. */
   clearFaults(): void;
   /** Lets so many slots pass at once; by default as many as expire every blockhash there is, also in the eyes of who reads finalized blocks. */
   warp(slots?: number): void;

@@ -1,9 +1,10 @@
 import type { SandboxChain } from '../chain/chain.js';
-import { encodeJson } from '../chain/json.js';
+import { encodeJson, isList } from '../chain/json.js';
 import type { Json } from '../chain/json.js';
-import type { Intercept } from './controls.js';
+import { behind } from './behind.js';
+import type { NodeControls } from './controls.js';
 import { RpcError } from './faults.js';
-import type { NodeFault } from './faults.js';
+import type { Faults, NodeFault } from './faults.js';
 import { METHODS } from './methods.js';
 import { Params } from './params.js';
 
@@ -35,21 +36,40 @@ export const invalidRequest = () => new RpcError(-32600, 'Invalid request');
 
 /** Handles one call and renders its answer; it never throws. */
 export async function dispatch(
-  chain: SandboxChain,
+  {
+    chain,
+    faults,
+    controls,
+  }: { readonly chain: SandboxChain; readonly faults: Faults; readonly controls: Pick<NodeControls, 'intercept'> },
   call: Call,
   fault: NodeFault | undefined,
-  intercept: Intercept | undefined,
+  caller: string,
 ): Promise<string> {
+  const { intercept } = controls;
   const id = call.id ?? null;
   try {
     if (fault?.kind === 'error') throw new RpcError(fault.code, fault.message, fault.data);
     const run = (params: unknown): Json => {
       const method = METHODS.get(call.method);
       if (!method) throw new RpcError(-32601, 'Method not found');
-      return method({ chain, lands: fault?.kind !== 'neverLands' }, new Params(params));
+      const slots = faults.slotsBehind(call.method, caller);
+      const seen = slots === 0n ? chain : behind(chain, slots);
+      const result = method({ chain: seen, tip: chain.slot, lands: fault?.kind !== 'neverLands' }, new Params(params));
+      return fault?.kind === 'offBy' ? offBy(result, fault.at === '' ? [] : fault.at.split('.'), fault.by) : result;
     };
     return answer(id, intercept ? await intercept(call.method, call.params, (params = call.params) => run(params)) : run(call.params));
   } catch (error) {
     return refuse(id, error);
   }
+}
+
+/** The same answer with one number changed. */
+function offBy(value: Json | undefined, [name, ...rest]: readonly string[], by: number): Json {
+  if (name === undefined) {
+    if (typeof value === 'bigint') return value + BigInt(by);
+    if (typeof value === 'number') return value + by;
+  } else if (value !== undefined && value !== null && typeof value === 'object' && !isList(value)) {
+    return { ...value, [name]: offBy(value[name], rest, by) };
+  }
+  throw new Error('The answer has no number in this place.');
 }

@@ -42,7 +42,7 @@ export async function handleHttp(state: NodeState, request: IncomingMessage, res
   const planned = requests.map((value) => {
     const call = readCall(value);
     if (call) state.calls.add(call.method, caller);
-    return { call, fault: call && state.faults.take(call.method) };
+    return { call, fault: call && state.faults.take(call.method, caller) };
   });
   const broken = planned.map(({ fault }) => fault).find(isOfConnection);
 
@@ -51,7 +51,7 @@ export async function handleHttp(state: NodeState, request: IncomingMessage, res
   if (broken && broken.kind !== 'dropAfter') return breakOff(broken, request, response);
   const answers: string[] = [];
   for (const { call, fault } of planned) {
-    const text = call ? await dispatch(state.chain, call, fault, state.controls.intercept) : refuse(null, invalidRequest());
+    const text = call ? await dispatch(state, call, fault, caller) : refuse(null, invalidRequest());
     if (call?.id !== undefined || !call) answers.push(text);
   }
   if (broken) return breakOff(broken, request, response);
@@ -59,10 +59,12 @@ export async function handleHttp(state: NodeState, request: IncomingMessage, res
   reply(response, 200, isBatch ? `[${answers.join(',')}]` : (answers[0] ?? ''));
 }
 
-type ConnectionFault = Exclude<NodeFault, { readonly kind: 'error' | 'neverLands' }>;
+/** The faults that {@link dispatch} heeds. */
+type OfAnswers = 'error' | 'neverLands' | 'offBy';
+type ConnectionFault = Exclude<NodeFault, { readonly kind: OfAnswers }>;
 
 function isOfConnection(fault: NodeFault | undefined): fault is ConnectionFault {
-  return fault !== undefined && fault.kind !== 'error' && fault.kind !== 'neverLands';
+  return fault !== undefined && fault.kind !== 'error' && fault.kind !== 'neverLands' && fault.kind !== 'offBy';
 }
 
 function breakOff(fault: ConnectionFault, request: IncomingMessage, response: ServerResponse): void {

@@ -7,6 +7,7 @@ import { handleHttp } from './http.js';
 import { closeServer, listenOnPair, newServer } from './server.js';
 import { webSocketDoor } from './websocket.js';
 
+export type { LaggingMethod, Lags } from './behind.js';
 export type { CallFilter } from './calls.js';
 export type { Intercept, NodeControls } from './controls.js';
 export { RpcError } from './faults.js';
@@ -66,7 +67,8 @@ export async function startNode(options: NodeOptions = {}): Promise<SandboxNode>
     calls: (filter) => calls.count(filter),
     callsByMethod: (caller) => calls.byMethod(caller),
     resetCalls: () => calls.reset(),
-    fault: (method, fault) => faults.add(method, fault),
+    fault: (method, fault, caller) => faults.add(method, fault, caller),
+    lag: (slots, caller) => faults.lag(slots, caller),
     clearFaults: () => faults.clear(),
     warp: (slots) => chain.warp(slots),
   };

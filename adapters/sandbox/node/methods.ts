@@ -1,13 +1,16 @@
-import type { SandboxChain } from '../chain/chain.js';
 import type { Json } from '../chain/json.js';
 import { accountMethods } from './accounts.js';
+import type { Seen } from './behind.js';
 import { clusterMethods } from './cluster.js';
 import { historyMethods } from './past.js';
 import type { Params } from './params.js';
 import { transactionMethods } from './transactions.js';
 
 export interface CallContext {
-  readonly chain: SandboxChain;
+  /** As the method sees it, which may be that of some slots ago. */
+  readonly chain: Seen;
+  /** The newest slot of all, which an index that is behind does not know of. */
+  readonly tip: bigint;
   /** False: what is sent is answered and forgotten. */
   readonly lands: boolean;
 }

@@ -1,6 +1,5 @@
 import type { Address } from '@solana/kit';
 import { fromBase58, parseAddress } from '../chain/bytes.js';
-import type { SandboxChain } from '../chain/chain.js';
 import { FINALITY } from '../chain/blocks.js';
 import type { Commitment } from '../chain/history.js';
 import type { Json } from '../chain/json.js';
@@ -146,12 +145,12 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 /** The slot that a read at this commitment speaks of. State itself is always the newest: only this number, blockhashes and history heed commitment. */
-export function contextSlot(chain: SandboxChain, commitment: Commitment): bigint {
+export function contextSlot(chain: { readonly slot: bigint }, commitment: Commitment): bigint {
   return commitment === 'finalized' ? chain.slot - FINALITY : chain.slot;
 }
 
 /** The slot to answer for, or the refusal of a node that is not that far. */
-export function slotFor(chain: SandboxChain, config: Config, commitment = config.commitment()): bigint {
+export function slotFor(chain: { readonly slot: bigint }, config: Config, commitment = config.commitment()): bigint {
   const slot = contextSlot(chain, commitment);
   const least = config.integer('minContextSlot');
   if (least !== undefined && slot < BigInt(least)) {

@@ -32,7 +32,7 @@ function atLeastConfirmed(config: Config) {
 }
 
 export const historyMethods = {
-  getSignatureStatuses: ({ chain }, params) => {
+  getSignatureStatuses: ({ chain, tip }, params) => {
     const config = params.config(1);
     const everything = config.flag('searchTransactionHistory');
     const statuses = params
@@ -40,9 +40,9 @@ export const historyMethods = {
       .map(toSignature)
       .map((signature) => {
         const landed = chain.history.get(signature);
-        return landed && (everything || chain.slot - landed.slot <= RECENT) ? statusOf(landed, chain.slot) : null;
+        return landed && (everything || tip - landed.slot <= RECENT) ? statusOf(landed, tip) : null;
       });
-    return withContext(chain.slot, statuses);
+    return withContext(tip, statuses);
   },
 
   getTransaction: ({ chain }, params) => {
@@ -59,10 +59,10 @@ export const historyMethods = {
     return presentTransaction(landed, config.string('encoding') ?? 'json', config.has('maxSupportedTransactionVersion'));
   },
 
-  getSignaturesForAddress: ({ chain }, params) => {
+  getSignaturesForAddress: ({ chain, tip }, params) => {
     const config = params.config(1);
     const commitment = atLeastConfirmed(config);
-    slotFor(chain, config);
+    slotFor({ slot: tip }, config);
     const limit = config.integer('limit') ?? MOST_SIGNATURES;
     if (limit < 1 || limit > MOST_SIGNATURES) throw invalidParams(`Invalid limit; max ${MOST_SIGNATURES}`);
     const newest = [...chain.history.of(params.address(0))].reverse();

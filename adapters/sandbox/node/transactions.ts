@@ -1,13 +1,13 @@
 import type { Address } from '@solana/kit';
 import { MAX_AGE } from '../chain/blocks.js';
 import { fromBase58, fromBase64, toBase64 } from '../chain/bytes.js';
-import type { SandboxChain } from '../chain/chain.js';
 import { describeFailure } from '../chain/failure.js';
 import type { Json } from '../chain/json.js';
 import { allKeys, loadKeys } from '../chain/tables.js';
 import type { Simulated } from '../chain/vm.js';
 import { MalformedTransaction, MAX_TRANSACTION_BYTES, parseTransaction } from '../chain/wire.js';
 import type { WireTransaction } from '../chain/wire.js';
+import type { Seen } from './behind.js';
 import { encodeAccount } from './encode.js';
 import { invalidParams, RpcError } from './faults.js';
 import type { Method } from './methods.js';
@@ -61,13 +61,13 @@ function simulationResult(result: Simulated, accounts: Json, inner: Json, replac
 }
 
 /** What programs called inside; nothing where the transaction did not run because its lookups load nothing. */
-function innerCalls(chain: SandboxChain, transaction: WireTransaction, { inner }: Simulated): Json {
+function innerCalls(chain: Seen, transaction: WireTransaction, { inner }: Simulated): Json {
   const loaded = loadKeys(transaction, (address) => chain.account(address));
   return loaded === undefined ? [] : presentInner(inner, allKeys(transaction, loaded));
 }
 
 /** The accounts that the caller watches, as the simulation leaves them. */
-function watched(chain: SandboxChain, result: Simulated, config: Config | undefined, keys: number): Json {
+function watched(chain: Seen, result: Simulated, config: Config | undefined, keys: number): Json {
   if (!config) return null;
   const encoding = config.string('encoding') ?? 'base64';
   if (encoding === 'base58' || encoding === 'binary') throw invalidParams('base58 encoding not supported');

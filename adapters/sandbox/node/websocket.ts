@@ -47,7 +47,7 @@ export function webSocketDoor(state: NodeState): WebSocketDoor {
     const { id, method, params } = call;
     if (id === undefined) return; // web3.js and kit keep a connection alive with notifications
     state.calls.add(method, caller);
-    const fault = state.faults.take(method);
+    const fault = state.faults.take(method, caller);
     if (fault?.kind === 'hang') return;
     if (fault?.kind === 'garbage') return send(fault.body ?? 'upstream connect error');
     if (fault?.kind === 'error') return send(refuse(id, new RpcError(fault.code, fault.message, fault.data)));
