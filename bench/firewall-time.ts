@@ -4,9 +4,10 @@ import { resolveInstructions } from '../src/solana/transaction.js';
 import { envelopeRules, readTransaction } from '../src/swap/firewall/envelope.js';
 import { swapRules, swapSubject } from '../src/swap/firewall/instruction-rules.js';
 import { enforce } from '../src/swap/firewall/rule.js';
-import { isJupiter, shapeRules } from '../src/swap/firewall/shape.js';
+import { isSwap, shapeRules } from '../src/swap/firewall/shape.js';
 import { surroundingsRules } from '../src/swap/firewall/surroundings.js';
 import { tableNameRules, tableRules } from '../src/swap/firewall/tables.js';
+import { temporaryIn } from '../src/swap/firewall/temporary.js';
 import { type SwapCase, SLOT, WORLD, legitimate } from '../test/corpus/index.js';
 import { median, row } from './measure.js';
 
@@ -54,6 +55,9 @@ async function judgedOf({ transaction, expected }: SwapCase): Promise<Judged | u
   return { bytes: transaction, expected, tables: await readTables(node, names) };
 }
 
+/** Of a temporary account: the rent of a token account, as the corpus has it. */
+const VACANT = { rent: 2_039_280n, vacant: true };
+
 /** Throws for the first rule that it breaks: what is measured must be a judgement to its end. */
 function judge({ bytes, expected, tables }: Judged): void {
   const decoded = readTransaction(bytes);
@@ -65,13 +69,22 @@ function judge({ bytes, expected, tables }: Judged): void {
   );
   enforce(tableRules, { tables, lookups });
   const instructions = decoded === undefined ? undefined : resolveInstructions(decoded, tables);
-  enforce(shapeRules, { instructions });
+  enforce(shapeRules, { instructions, wallet: expected.wallet });
   const found = instructions ?? [];
-  const swapAt = found.findIndex(isJupiter);
+  const swapAt = found.findIndex((one) => isSwap(one, expected.wallet));
   const swap = found[swapAt];
   if (swap === undefined) throw new Error('no swap');
-  enforce(surroundingsRules, { instructions: found, swapAt, expected, maxPriorityFee: expected.maxPriorityFee });
-  enforce(swapRules, swapSubject(swap, expected));
+  const temporary = temporaryIn(found, expected.wallet);
+  const agreed = { ...expected, temporary };
+  const { maxPriorityFee } = expected;
+  enforce(surroundingsRules, {
+    instructions: found,
+    swapAt,
+    expected: agreed,
+    maxPriorityFee,
+    temporary: temporary === undefined ? undefined : VACANT,
+  });
+  enforce(swapRules, swapSubject(swap, agreed));
 }
 
 /** Microseconds that one run of each takes: medians of many rounds, alternating, once both are compiled. */

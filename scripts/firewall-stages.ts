@@ -35,7 +35,12 @@ export const stageTexts: Readonly<Record<FirewallStage, StageText>> = {
   },
   inner: {
     looksAt: 'what programs call inside, in the simulation',
-    provedBy: [...inspected, 'test/integration/inner-rules.test.ts', 'test/unit/swap/inner-rules.test.ts'],
+    provedBy: [
+      ...inspected,
+      'test/integration/inner-rules.test.ts',
+      'test/unit/swap/inner-rules.test.ts',
+      'test/unit/swap/temporary.test.ts',
+    ],
   },
   guard: {
     looksAt: 'the landing itself, on chain, and the simulation before it',

@@ -9,7 +9,7 @@ import { assembleTransaction, decodeTransaction, type DecodedTransaction } from 
 import { SIGNATURE_LAMPORTS } from '../../src/swap/budget.js';
 import { extractSwap } from '../../src/swap/firewall/extract.js';
 import { decodeSwap } from '../../src/swap/firewall/layout.js';
-import { priorityFeeOf } from '../../src/swap/firewall/surroundings.js';
+import { priorityFeeOf } from '../../src/swap/firewall/compute-budget.js';
 
 /** A swap that the wallet signed. */
 export interface SignedBytes {

@@ -61,7 +61,13 @@ export function associatedTokenAddress(owner: Address, mint: Address, tokenProgr
 
 function derive(owner: Address, mint: Address, tokenProgram: Address): Address {
   const seeds = [addressBytes(owner), addressBytes(tokenProgram), addressBytes(mint)];
-  return PublicKey.findProgramAddressSync(seeds, new PublicKey(ASSOCIATED_TOKEN_PROGRAM))[0].toBase58();
+  return programAddress(seeds, ASSOCIATED_TOKEN_PROGRAM).address;
+}
+
+/** The first address that a program can have for these seeds, and the number that makes it one. */
+export function programAddress(seeds: readonly Uint8Array[], program: Address): { readonly address: Address; readonly bump: number } {
+  const [key, bump] = PublicKey.findProgramAddressSync([...seeds], new PublicKey(program));
+  return { address: key.toBase58(), bump };
 }
 
 /** Decodes an initialised mint of either token program; undefined for anything else. */

@@ -9,11 +9,12 @@ import { jupiterForm } from './hostile/jupiter-form.js';
 import { programs } from './hostile/programs.js';
 import { systemCases } from './hostile/system.js';
 import { tables } from './hostile/tables.js';
+import { temporaryAccounts } from './hostile/temporary.js';
 import { token } from './hostile/token.js';
 
 export const hostile: readonly HostileCase[] = [
   ...[...envelope, ...tables, ...compute, ...systemCases, ...token, ...creation, ...programs],
-  ...[...jupiterForm, ...jupiterAccounts, ...jupiterAmounts, ...exposure],
+  ...[...jupiterForm, ...jupiterAccounts, ...jupiterAmounts, ...exposure, ...temporaryAccounts],
 ];
 
 export type { ChainAccount } from './accounts.js';

@@ -29,6 +29,7 @@ import {
   type FilledInstruction,
 } from './instructions.js';
 import { loading } from './lookups.js';
+import { recorded, TEMPORARY } from './temporary.js';
 import { FILLED, TABLES } from './world.js';
 
 const { wsol } = MINTS;
@@ -102,6 +103,31 @@ const wraps: readonly Shape[] = [
     shape: 'closes_by_the_way',
     directions: ['usdc-usdt', 'usdc-pyusd'],
     make: adding('after', () => [closeAccount(own(wsol), WALLET, WALLET)]),
+  },
+];
+
+/** Jupiter's own account for the SOL of one swap, as in seven recorded transactions. */
+const temporaries: readonly Shape[] = [
+  { shape: 'through_a_temporary_account', directions: ['sol-usdc', 'usdc-sol'], make: (from) => transaction(draftOf(recorded(from))) },
+  {
+    shape: 'through_a_temporary_account_beside_the_own',
+    directions: ['sol-usdc', 'usdc-sol'],
+    make: (from) => transaction(draftOf(recorded(from))),
+    accounts: () => holding(wsol, 3_000_000_000n),
+  },
+  {
+    shape: 'through_a_temporary_account_with_lamports_at_it',
+    directions: ['sol-usdc', 'usdc-sol'],
+    make: (from) => transaction(draftOf(recorded(from))),
+    accounts: () => new Map([[TEMPORARY.account, account(PROGRAMS.system, new Uint8Array(), 1n)]]),
+  },
+  {
+    shape: 'through_a_temporary_account_into_a_new_one',
+    directions: ['sol-usdc'],
+    make: (from) => {
+      const all = recorded(from);
+      return transaction(draftOf({ ...all, setup: [...all.setup, createOwn(from.expected.outputMint)] }));
+    },
   },
 ];
 
@@ -196,5 +222,5 @@ const whole: readonly Shape[] = [
 /** What Jupiter and wallets send, in the variety in which it comes. */
 export const legitimate: readonly SwapCase[] = [
   ...asReturned,
-  ...shapes([...compute, ...creations, ...wraps, ...states, ...swaps, ...lookups, ...whole]),
+  ...shapes([...compute, ...creations, ...wraps, ...temporaries, ...states, ...swaps, ...lookups, ...whole]),
 ];

@@ -3,8 +3,9 @@ import { TOKEN_PROGRAM, WSOL_MINT } from '../../network.js';
 import type { Address } from '../../solana/types.js';
 import { SIGNATURE_LAMPORTS } from '../budget.js';
 import type { OwnAccount } from '../own-account.js';
+import { priorityFeeOf } from './compute-budget.js';
 import type { Floors } from './guard.js';
-import { closesWrapped, createdIn, priorityFeeOf, type SurroundingsSubject, wrappedAccount, wrappedIn } from './surroundings.js';
+import { closesWrapped, createdIn, type SurroundingsSubject, wrappedAccount, wrappedIn } from './surroundings.js';
 
 /** What the chain says about the wallet before a foreign transaction runs. */
 export interface WalletBefore {
@@ -33,7 +34,7 @@ export interface Outlay {
 export function outlayOf(subject: SurroundingsSubject, before: WalletBefore): Outlay {
   const { expected, instructions } = subject;
   const { wallet, inputMint, outputMint, maxIn, minOut } = expected;
-  const own = wrappedAccount(wallet);
+  const own = wrappedAccount(expected);
   const closes = closesWrapped(subject);
   const wrap = wrappedIn(subject);
   const priorityFee = priorityFeeOf(instructions) ?? 0n;

@@ -1,11 +1,13 @@
 import { resolveInstructions } from '../../solana/transaction.js';
 import { readTables, type TableOptions, type TableReader } from '../../solana/tables.js';
-import type { Address } from '../../solana/types.js';
+import type { Address, Instruction } from '../../solana/types.js';
 import type { SwapBuild } from '../types.js';
 import { envelopeRules, readTransaction } from './envelope.js';
 import { enforce, refusal } from './rule.js';
-import { isJupiter, shapeRules } from './shape.js';
+import { isSwap, shapeRules } from './shape.js';
+import { wrappedAccount } from './surroundings.js';
 import { tableNameRules, tableRules } from './tables.js';
+import { temporaryIn } from './temporary.js';
 
 /**
  * Takes the one swap instruction out of a foreign unsigned transaction, base64 or bytes, and leaves the rest: what surrounds a swap is
@@ -20,9 +22,17 @@ export async function extractSwap(rpc: TableReader, transaction: unknown, wallet
   const tables = await readTables(rpc, names, { ...options, fresh: true });
   enforce(tableRules, { tables, lookups });
   const instructions = decoded === undefined ? undefined : resolveInstructions(decoded, tables);
-  enforce(shapeRules, { instructions });
-  const instruction = instructions?.find(isJupiter);
+  enforce(shapeRules, { instructions, wallet });
+  const instruction = instructions?.find((one) => isSwap(one, wallet));
   // The rules have refused a transaction without one; the type system cannot know.
   if (instruction === undefined) throw refusal({ id: 'one_swap', refuses: 'it has no instruction of Jupiter' });
-  return { instruction, lookupTables: names };
+  return { instruction: withOwnAccount(instruction, temporaryIn(instructions ?? [], wallet), wallet), lookupTables: names };
+}
+
+/** The same swap on the wallet's own wrapped SOL account: nothing of ours makes the temporary one. */
+function withOwnAccount(instruction: Instruction, temporary: Address | undefined, wallet: Address): Instruction {
+  if (temporary === undefined) return instruction;
+  const own = wrappedAccount({ wallet });
+  const accounts = instruction.accounts.map((account) => (account.address === temporary ? { ...account, address: own } : account));
+  return { ...instruction, accounts };
 }

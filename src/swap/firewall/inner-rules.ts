@@ -7,6 +7,8 @@ export interface InnerSubject {
   readonly inner: readonly InnerInstruction[] | undefined;
   /** The position of the foreign swap instruction: what other instructions call is ours. */
   readonly swapIndex: number;
+  /** The position of the instruction that makes Jupiter's temporary account; -1 where there is none, as in our own transactions. */
+  readonly madeAt?: number;
   readonly wallet: Address;
   /** The wallet's accounts that the swap takes from and pays into. */
   readonly own: readonly Address[];
@@ -25,6 +27,7 @@ const HARMLESS_TOKEN: ReadonlySet<string> = new Set([
   'amountToUiAmount',
   'uiAmountToAmount',
 ]);
+const INITIALIZES: ReadonlySet<string> = new Set(['initializeAccount', 'initializeAccount2', 'initializeAccount3']);
 const MINTS: ReadonlySet<string> = new Set(['mintTo', 'mintToChecked']);
 const CREATES: ReadonlySet<string> = new Set(['createAccount', 'createAccountWithSeed', 'createAccountAllowPrefund']);
 
@@ -48,10 +51,22 @@ export const innerRules: readonly Rule<InnerSubject>[] = [
     why: 'The wallet has signed, so a program that is called can approve a delegate, hand over or close, and undo some of it before the end.',
     passes: (subject) => called(subject).every((call) => !isToken(call) || leavesTokens(call, subject)),
   },
+  {
+    id: 'inner_temporary',
+    refuses: 'what makes its temporary SOL account does more than that',
+    why: 'The wallet signs for that instruction too, so a program that it calls could take what the swap itself may not.',
+    passes: (subject) => called(subject, subject.madeAt ?? -1).every((call) => makesAccount(call, subject)),
+  },
 ];
 
-function called({ inner = [], swapIndex }: InnerSubject): readonly InnerInstruction[] {
-  return inner.filter(({ outer }) => outer === swapIndex);
+function called({ inner = [], swapIndex }: InnerSubject, at = swapIndex): readonly InnerInstruction[] {
+  return inner.filter(({ outer }) => outer === at);
+}
+
+/** An account is paid for, given its size and its program, and made one of the token program: no call does anything else. */
+function makesAccount(call: InnerInstruction, subject: InnerSubject): boolean {
+  if (call.program === SYSTEM_PROGRAM) return leavesWallet(call, subject);
+  return isToken(call) && INITIALIZES.has(call.name ?? '') && call.addresses.some((address) => subject.own.includes(address));
 }
 
 const isToken = ({ program }: InnerInstruction): boolean => program === TOKEN_PROGRAM || program === TOKEN_2022_PROGRAM;

@@ -16,10 +16,14 @@ import { type SwapExpectation, swapSubject } from './instruction-rules.js';
 import type { OwnAccountSubject } from './own-accounts.js';
 import { refusal, type Rule, type RuleText } from './rule.js';
 import type { SwapCall } from './layout.js';
-import { isJupiter } from './shape.js';
+import { isSwap } from './shape.js';
 import { guardRule, isGuardFailure, simulationSubject, watchedAccounts } from './simulation.js';
 import { closesWrapped, createdIn, guardsIn, type SurroundingsSubject } from './surroundings.js';
+import { createsTemporary, temporaryIn } from './temporary.js';
 import type { Findings } from './verdict.js';
+
+/** Of the older token program. */
+const TOKEN_ACCOUNT_BYTES = 165;
 
 /** What an inspection asks of a node. */
 export type InspectionNode = Pick<Rpc, 'accounts' | 'rent' | 'simulate'>;
@@ -80,17 +84,22 @@ class Inspection implements Findings {
     this.check(rules.tables, { tables, lookups });
     const instructions = decoded === undefined ? undefined : resolveInstructions(decoded, tables);
     this.instructions = instructions ?? [];
-    this.check(rules.shape, { instructions });
-    const swapAt = this.instructions.findIndex(isJupiter);
+    this.check(rules.shape, { instructions, wallet });
+    const swapAt = this.instructions.findIndex((one) => isSwap(one, wallet));
     const swap = this.instructions[swapAt];
     // Only where a rule was taken out of the list.
     if (swap === undefined) return;
 
-    const { slot, lamports, legs } = await readRawWallet(node, wallet, [inputMint, outputMint, WSOL_MINT], options);
+    const facts = await readRawWallet(node, wallet, [inputMint, outputMint, WSOL_MINT], options);
+    const { slot, lamports } = facts;
+    const made = await this.readTemporary(slot);
+    const legs = facts.legs.map((leg) => (made !== undefined && leg.token.mint === WSOL_MINT ? { ...leg, ...made.leg } : leg));
     const [input, output, wrapped] = legs;
     if (input === undefined || output === undefined || wrapped === undefined) throw new TypeError('a leg was not read');
-    this.expected = { ...this.terms, inputProgram: input.token.tokenProgram, outputProgram: output.token.tokenProgram };
-    const subject = { instructions: this.instructions, swapAt, expected: this.expected, maxPriorityFee: this.terms.maxPriorityFee };
+    const programs = { inputProgram: input.token.tokenProgram, outputProgram: output.token.tokenProgram };
+    this.expected = { ...this.terms, ...programs, temporary: made?.leg.address };
+    const { instructions: all, expected } = this;
+    const subject = { instructions: all, swapAt, expected, maxPriorityFee: this.terms.maxPriorityFee, temporary: made };
     const touched = closesWrapped(subject) ? [input, output, wrapped] : [input, output];
     this.checkAll(
       rules.accounts,
@@ -102,18 +111,19 @@ class Inspection implements Findings {
     this.call = swapping.call;
 
     const own = [wallet, input.address, output.address];
-    const [exposed, made] = await Promise.all([
+    const created = [...createdIn(subject), ...(made === undefined ? [] : [made.leg.address])];
+    const [exposed, makings] = await Promise.all([
       readExposed(node, foreignAccounts(swap, own), { ...options, minContextSlot: slot }),
-      this.madeBy(createdIn(subject), legs),
+      this.madeBy(created, legs),
     ]);
     this.check(rules.exposure, exposureSubject(wallet, exposed));
     // By address: the wrapped SOL account can be one of the two sides as well.
     const isTouched = ({ address }: RawLeg) => touched.some((leg) => leg.address === address);
     const accountOf = (leg: RawLeg): OwnAccount => {
       const account = ownAccountOf(wallet, isTouched(leg) ? leg : { ...leg, account: null });
-      return { ...account, uncounted: made.get(leg.address)?.uncounted ?? account.uncounted };
+      return { ...account, uncounted: makings.get(leg.address)?.uncounted ?? account.uncounted };
     };
-    const rents = new Map([...made].map(([address, { takes }]) => [address, takes]));
+    const rents = new Map([...makings].map(([address, { takes }]) => [address, takes]));
     const before = { lamports, rents, source: accountOf(input), output: accountOf(output), wrapped: accountOf(wrapped) };
     await this.simulate(message, subject, before, slot);
   }
@@ -132,8 +142,19 @@ class Inspection implements Findings {
     if (isGuardFailure(simulation, guardFrom)) this.break(guardRule);
     this.check(rules.simulation, simulationSubject(simulation, { floors, readAt }));
     const own = floors.tokens.map(({ account }) => account.address);
-    this.check(rules.inner, { inner: simulation.inner, swapIndex: subject.swapAt, wallet: floors.wallet, own });
+    const madeAt = subject.instructions.findIndex((one) => createsTemporary(one, floors.wallet));
+    this.check(rules.inner, { inner: simulation.inner, swapIndex: subject.swapAt, madeAt, wallet: floors.wallet, own });
     if (this.guarded) this.outcomes.set(guardRule.id, 'passed');
+  }
+
+  /** The temporary account that the transaction makes, as the chain has it before; undefined where it makes none. */
+  private async readTemporary(readAt: number) {
+    const address = temporaryIn(this.instructions, this.terms.wallet);
+    if (address === undefined) return undefined;
+    const options = { ...this.options, minContextSlot: readAt };
+    const [{ accounts }, rent] = await Promise.all([this.node.accounts([address], options), this.node.rent(TOKEN_ACCOUNT_BYTES, options)]);
+    const account = accounts[0] ?? null;
+    return { leg: { address, account }, rent, vacant: !isThere(account) };
   }
 
   /** What the wallet's account of one side is; nothing where it does not exist yet. */

@@ -1,4 +1,4 @@
-import { JUPITER_EVENT_AUTHORITY, JUPITER_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
+import { JUPITER_EVENT_AUTHORITY, JUPITER_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../../network.js';
 import { associatedTokenAddress } from '../../solana/accounts.js';
 import type { Address, Instruction } from '../../solana/types.js';
 import { type SwapCall, decodeSwap, hasReadablePlan, isSwapForm } from './layout.js';
@@ -19,6 +19,13 @@ export interface SwapExpectation {
   readonly minOut: bigint;
   /** The most slippage, in basis points, that the instruction may allow itself. */
   readonly slippageBps: number;
+  /** Jupiter's own account for the SOL of this swap, if the transaction makes it: it stands in for the wallet's wrapped SOL account. */
+  readonly temporary?: Address | undefined;
+}
+
+/** The wallet's account for a token of the swap. */
+export function ownAccount({ wallet, temporary }: Pick<SwapExpectation, 'wallet' | 'temporary'>, mint: Address, program: Address): Address {
+  return mint === WSOL_MINT && temporary !== undefined ? temporary : associatedTokenAddress(wallet, mint, program);
 }
 
 const MAX_ACCOUNTS = 128;
@@ -28,19 +35,19 @@ export interface SwapSubject {
   readonly instruction: Instruction;
   readonly call: SwapCall | undefined;
   readonly expected: SwapExpectation;
-  /** The wallet's own associated token accounts. */
+  /** The wallet's own accounts for both. */
   readonly source: Address;
   readonly destination: Address;
 }
 
 export function swapSubject(instruction: Instruction, expected: SwapExpectation): SwapSubject {
-  const { wallet, inputMint, outputMint, inputProgram, outputProgram } = expected;
+  const { inputMint, outputMint, inputProgram, outputProgram } = expected;
   return {
     instruction,
     call: decodeSwap(instruction),
     expected,
-    source: associatedTokenAddress(wallet, inputMint, inputProgram),
-    destination: associatedTokenAddress(wallet, outputMint, outputProgram),
+    source: ownAccount(expected, inputMint, inputProgram),
+    destination: ownAccount(expected, outputMint, outputProgram),
   };
 }
 

@@ -5,7 +5,7 @@ import type { Address, Instruction, LookupTable } from '../../solana/types.js';
 import { type Floors, holds } from './guard.js';
 import type { SwapExpectation } from './instruction-rules.js';
 import { brokenBy } from './rule.js';
-import { isJupiter, shapeRules } from './shape.js';
+import { isSwap, shapeRules } from './shape.js';
 import { guardsIn, surroundingsRules } from './surroundings.js';
 
 /** What a transaction was composed from, and must say again when it is read. */
@@ -29,9 +29,9 @@ export function checkComposed(message: Uint8Array, { expected, instruction, floo
   if (decoded === undefined || instructions === undefined) throw failed('it cannot be read');
   const { header, staticAccounts } = decoded;
   if (header.numRequiredSignatures !== 1 || staticAccounts[0] !== expected.wallet) throw failed('the wallet is not its only signer');
-  const swapAt = instructions.findIndex(isJupiter);
+  const swapAt = instructions.findIndex((one) => isSwap(one, expected.wallet));
   const subject = { instructions, swapAt, expected, maxPriorityFee };
-  const broken = brokenBy(shapeRules, { instructions }) ?? brokenBy(surroundingsRules, subject);
+  const broken = brokenBy(shapeRules, { instructions, wallet: expected.wallet }) ?? brokenBy(surroundingsRules, subject);
   if (broken !== undefined) throw failed(`${broken.refuses} (rule ${broken.id})`);
   const own = [expected.wallet, ...floors.tokens.map(({ account }) => account.address)];
   if (!isSame(instructions[swapAt], instruction, own)) throw failed('its swap is not the one that was checked');

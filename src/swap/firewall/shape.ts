@@ -1,11 +1,13 @@
 import { JUPITER_PROGRAM, SYSTEM_PROGRAM } from '../../network.js';
-import type { Instruction } from '../../solana/types.js';
+import type { Address, Instruction } from '../../solana/types.js';
 import type { Rule } from './rule.js';
+import { createsTemporary, temporaryRule } from './temporary.js';
 
 /** A foreign transaction with its accounts spelled out. */
 export interface ShapeSubject {
   /** Undefined where they cannot be: see `resolveInstructions`. */
   readonly instructions: readonly Instruction[] | undefined;
+  readonly wallet: Address;
 }
 
 const ADVANCE_NONCE = [4, 0, 0, 0];
@@ -14,8 +16,9 @@ function advancesNonce({ program, data }: Instruction): boolean {
   return program === SYSTEM_PROGRAM && ADVANCE_NONCE.every((byte, index) => data[index] === byte);
 }
 
-export function isJupiter({ program }: Instruction): boolean {
-  return program === JUPITER_PROGRAM;
+/** Whether an instruction is Jupiter's, and not the one that makes its temporary account for this wallet. */
+export function isSwap(instruction: Instruction, wallet: Address): boolean {
+  return instruction.program === JUPITER_PROGRAM && !createsTemporary(instruction, wallet);
 }
 
 /** What must hold of the instructions together, so that the one that swaps can be told from the rest. */
@@ -34,8 +37,10 @@ export const shapeRules: readonly Rule<ShapeSubject>[] = [
   },
   {
     id: 'one_swap',
-    refuses: 'the transaction does not have exactly one instruction of Jupiter',
+    refuses:
+      'the transaction does not have exactly one instruction of Jupiter, besides one that makes its temporary SOL account for the wallet',
     why: 'Bounds that hold for one swap say nothing about a second.',
-    passes: ({ instructions }) => instructions?.filter(isJupiter).length === 1,
+    passes: ({ instructions, wallet }) => instructions?.filter((one) => isSwap(one, wallet)).length === 1,
   },
+  temporaryRule,
 ];

@@ -1,17 +1,11 @@
-import { ceilDiv } from '../../amount.js';
-import {
-  ASSOCIATED_TOKEN_PROGRAM,
-  COMPUTE_BUDGET_PROGRAM,
-  SYSTEM_PROGRAM,
-  TOKEN_2022_PROGRAM,
-  TOKEN_PROGRAM,
-  WSOL_MINT,
-} from '../../network.js';
-import { associatedTokenAddress } from '../../solana/accounts.js';
+import { ASSOCIATED_TOKEN_PROGRAM, SYSTEM_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../../network.js';
 import type { Address, Instruction } from '../../solana/types.js';
-import type { SwapExpectation } from './instruction-rules.js';
+import { computeBudgetOf, MAX_COMPUTE_UNITS, priorityFeeOf } from './compute-budget.js';
+import { ownAccount, type SwapExpectation } from './instruction-rules.js';
+import { decodeSwap } from './layout.js';
 import { swapPrograms } from './programs.js';
 import type { Rule } from './rule.js';
+import { names } from './temporary.js';
 
 /** What stands around the swap in a transaction that is judged as it is. */
 export interface SurroundingsSubject {
@@ -21,6 +15,8 @@ export interface SurroundingsSubject {
   readonly expected: SwapExpectation;
   /** Lamports. */
   readonly maxPriorityFee: bigint;
+  /** What the chain says of the temporary account, if the transaction makes one. */
+  readonly temporary?: { readonly rent: bigint; readonly vacant: boolean } | undefined;
 }
 
 /** An instruction with what its place says about it. */
@@ -29,9 +25,6 @@ interface Placed {
   readonly before: boolean;
   readonly last: boolean;
 }
-
-export const MAX_COMPUTE_UNITS = 1_400_000;
-const MICRO = 1_000_000n;
 
 /** A rule on every instruction of some programs. */
 function onEach(
@@ -81,6 +74,12 @@ export const surroundingsRules: readonly Rule<SurroundingsSubject>[] = [
     (one, subject) => wrappedBy(one, subject.expected) !== undefined || isOwnFloor(one, subject.expected.wallet),
   ),
   {
+    id: 'temporary_funding',
+    refuses: 'its temporary SOL account is there already, has no side in this swap, or gets another amount than its rent and what is sold',
+    why: 'What lies there before, or goes there beyond the swap, is in reach of the venue.',
+    passes: (subject) => subject.expected.temporary === undefined || isFundedFor(subject),
+  },
+  {
     id: 'wrap_amount',
     refuses: 'it wraps more SOL than it may sell',
     why: 'What is wrapped beyond the swap is in reach of the venue.',
@@ -107,10 +106,7 @@ export const surroundingsRules: readonly Rule<SurroundingsSubject>[] = [
     TOKEN_PROGRAMS,
     ({ instruction, before }, { expected }) =>
       opcode({ instruction }) !== SYNC ||
-      (before &&
-        instruction.program === TOKEN_PROGRAM &&
-        instruction.data.length === 1 &&
-        names(instruction, [wrappedAccount(expected.wallet)])),
+      (before && instruction.program === TOKEN_PROGRAM && instruction.data.length === 1 && names(instruction, [wrappedAccount(expected)])),
   ),
   onEach(
     'token_instruction',
@@ -132,42 +128,18 @@ function opcode({ instruction }: Pick<Placed, 'instruction'>): number | undefine
   return instruction.data[0];
 }
 
-/** Whether an instruction names exactly these accounts, in this order. */
-function names({ accounts }: Instruction, addresses: readonly (Address | undefined)[]): boolean {
-  return accounts.length === addresses.length && accounts.every(({ address }, index) => address === addresses[index]);
+/** Where the SOL of a swap is wrapped. */
+export function wrappedAccount(expected: Pick<SwapExpectation, 'wallet' | 'temporary'>): Address {
+  return ownAccount(expected, WSOL_MINT, TOKEN_PROGRAM);
 }
 
-export function wrappedAccount(wallet: Address): Address {
-  return associatedTokenAddress(wallet, WSOL_MINT, TOKEN_PROGRAM);
-}
-
-/** What a transaction pays per compute unit, in micro-lamports, and for how many. */
-export interface ComputeTerms {
-  readonly unitLimit: number | undefined;
-  readonly unitPrice: bigint | undefined;
-}
-
-/** Undefined where a compute budget instruction is not one that swaps have. */
-function computeBudgetOf(instructions: readonly Instruction[]): ComputeTerms | undefined {
-  let terms: ComputeTerms = { unitLimit: undefined, unitPrice: undefined };
-  for (const { program, accounts, data } of instructions) {
-    if (program !== COMPUTE_BUDGET_PROGRAM) continue;
-    const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
-    if (accounts.length > 0) return undefined;
-    if (data[0] === 2 && data.length === 5 && terms.unitLimit === undefined) terms = { ...terms, unitLimit: view.getUint32(1, true) };
-    else if (data[0] === 3 && data.length === 9 && terms.unitPrice === undefined)
-      terms = { ...terms, unitPrice: view.getBigUint64(1, true) };
-    else return undefined;
-  }
-  const { unitLimit = MAX_COMPUTE_UNITS } = terms;
-  // Without any unit it can only fail, and the fee is gone.
-  return unitLimit === 0 || unitLimit > MAX_COMPUTE_UNITS ? undefined : terms;
-}
-
-/** Lamports at most; undefined where the compute budget cannot be read. Without a limit the largest counts. */
-export function priorityFeeOf(instructions: readonly Instruction[]): bigint | undefined {
-  const terms = computeBudgetOf(instructions);
-  return terms === undefined ? undefined : ceilDiv(BigInt(terms.unitLimit ?? MAX_COMPUTE_UNITS) * (terms.unitPrice ?? 0n), MICRO);
+/** As recorded: a new account gets its rent and all that the swap may take if it sells SOL, and nothing if it buys SOL. */
+function isFundedFor(subject: SurroundingsSubject): boolean {
+  const { instructions, swapAt, expected, temporary } = subject;
+  const swap = instructions[swapAt];
+  const call = swap === undefined ? undefined : decodeSwap(swap);
+  if (temporary?.vacant !== true || call === undefined) return false;
+  return expected.inputMint === WSOL_MINT ? wrappedIn(subject) === call.maxIn : expected.outputMint === WSOL_MINT;
 }
 
 /** Lamports of a System transfer, where it is one: 4 bytes of operation, 8 of amount, two accounts. */
@@ -179,8 +151,8 @@ function transferred({ instruction }: Pick<Placed, 'instruction'>, from: Address
 }
 
 /** Lamports that an instruction wraps before a swap of SOL. */
-function wrappedBy(one: Placed, { wallet, inputMint }: SwapExpectation): bigint | undefined {
-  return one.before && inputMint === WSOL_MINT ? transferred(one, wallet, wrappedAccount(wallet)) : undefined;
+function wrappedBy(one: Placed, expected: SwapExpectation): bigint | undefined {
+  return one.before && expected.inputMint === WSOL_MINT ? transferred(one, expected.wallet, wrappedAccount(expected)) : undefined;
 }
 
 /** The last line of the guard: at least so many lamports, moved from the wallet to itself. */
@@ -188,11 +160,12 @@ function isOwnFloor(one: Placed, wallet: Address): boolean {
   return one.last && !one.before && transferred(one, wallet, wallet) !== undefined;
 }
 
-/** Lamports that are wrapped before the swap. */
-export function wrappedIn(subject: Pick<SurroundingsSubject, 'instructions' | 'swapAt' | 'expected'>): bigint {
-  return subject.instructions
-    .map((instruction, index) => wrappedBy({ instruction, before: index < subject.swapAt, last: false }, subject.expected) ?? 0n)
+/** Lamports that are wrapped before the swap: of what goes to the temporary account, what its rent leaves. */
+export function wrappedIn({ instructions, swapAt, expected, temporary }: Omit<SurroundingsSubject, 'maxPriorityFee'>): bigint {
+  const sent = instructions
+    .map((instruction, index) => wrappedBy({ instruction, before: index < swapAt, last: false }, expected) ?? 0n)
     .reduce((sum, lamports) => sum + lamports, 0n);
+  return expected.inputMint === WSOL_MINT ? sent - (temporary?.rent ?? 0n) : sent;
 }
 
 /** The own account that an instruction of the associated token program creates. */
@@ -208,7 +181,7 @@ function createdBy({ instruction, before }: Placed, expected: SwapExpectation): 
   const mint = accounts[3]?.address;
   const program = mint === undefined ? undefined : mints.get(mint);
   if (!before || !isCreate || mint === undefined || program === undefined) return undefined;
-  const account = associatedTokenAddress(wallet, mint, program);
+  const account = ownAccount(expected, mint, program);
   // Older builders name the rent sysvar as a seventh; it is read by nobody.
   const six = { ...instruction, accounts: accounts.slice(0, 6) };
   return accounts.length <= 7 && names(six, [wallet, account, wallet, mint, SYSTEM_PROGRAM, program]) ? account : undefined;
@@ -227,8 +200,9 @@ export function createdIn({
 }
 
 /** The wallet's wrapped SOL account, where an instruction closes it into the wallet after the swap. */
-function closedBy({ instruction, before }: Placed, { wallet }: SwapExpectation): Address | undefined {
-  const account = wrappedAccount(wallet);
+function closedBy({ instruction, before }: Placed, expected: SwapExpectation): Address | undefined {
+  const { wallet } = expected;
+  const account = wrappedAccount(expected);
   const { program, data } = instruction;
   const isClose = program === TOKEN_PROGRAM && data.length === 1 && data[0] === CLOSE;
   return isClose && !before && names(instruction, [account, wallet, wallet]) ? account : undefined;
@@ -264,7 +238,7 @@ function guardOf({ instruction, before }: Placed, expected: SwapExpectation): To
   const leg = [
     { mint: inputMint, tokenProgram: inputProgram },
     { mint: outputMint, tokenProgram: outputProgram },
-  ].find(({ mint, tokenProgram }) => associatedTokenAddress(wallet, mint, tokenProgram) === account);
+  ].find(({ mint, tokenProgram }) => ownAccount(expected, mint, tokenProgram) === account);
   if (before || account === undefined || leg?.tokenProgram !== program) return undefined;
   if (data[0] === TRANSFER_CHECKED && data.length === 10 && names(instruction, [account, leg.mint, account, wallet])) {
     const view = new DataView(data.buffer, data.byteOffset, data.byteLength);

@@ -1,0 +1,35 @@
+import { ceilDiv } from '../../amount.js';
+import { COMPUTE_BUDGET_PROGRAM } from '../../network.js';
+import type { Instruction } from '../../solana/types.js';
+
+export const MAX_COMPUTE_UNITS = 1_400_000;
+const MICRO = 1_000_000n;
+
+/** What a transaction pays per compute unit, in micro-lamports, and for how many. */
+interface ComputeTerms {
+  readonly unitLimit: number | undefined;
+  readonly unitPrice: bigint | undefined;
+}
+
+/** Undefined where a compute budget instruction is not one that swaps have. */
+export function computeBudgetOf(instructions: readonly Instruction[]): ComputeTerms | undefined {
+  let terms: ComputeTerms = { unitLimit: undefined, unitPrice: undefined };
+  for (const { program, accounts, data } of instructions) {
+    if (program !== COMPUTE_BUDGET_PROGRAM) continue;
+    const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
+    if (accounts.length > 0) return undefined;
+    if (data[0] === 2 && data.length === 5 && terms.unitLimit === undefined) terms = { ...terms, unitLimit: view.getUint32(1, true) };
+    else if (data[0] === 3 && data.length === 9 && terms.unitPrice === undefined)
+      terms = { ...terms, unitPrice: view.getBigUint64(1, true) };
+    else return undefined;
+  }
+  const { unitLimit = MAX_COMPUTE_UNITS } = terms;
+  // Without any unit it can only fail, and the fee is gone.
+  return unitLimit === 0 || unitLimit > MAX_COMPUTE_UNITS ? undefined : terms;
+}
+
+/** Lamports at most; undefined where the compute budget cannot be read. Without a limit the largest counts. */
+export function priorityFeeOf(instructions: readonly Instruction[]): bigint | undefined {
+  const terms = computeBudgetOf(instructions);
+  return terms === undefined ? undefined : ceilDiv(BigInt(terms.unitLimit ?? MAX_COMPUTE_UNITS) * (terms.unitPrice ?? 0n), MICRO);
+}
