@@ -57,7 +57,14 @@ async function broken(mode: number, settings: { target?: number; amount?: bigint
   return innerRules.filter((rule) => !rule.passes(subject)).map(({ id }) => id);
 }
 
-describe('innerRules on a real chain', () => {
+describe.each([
+  ['parses, as real nodes do', true],
+  ['shows as bytes', false],
+])('innerRules on a real chain, of calls that the node %s', (_form, parsesCalls) => {
+  beforeEach(() => {
+    node.controls.parsesCalls = parsesCalls;
+  });
+
   it.each<[string, number, { target?: number; amount?: bigint }, string[]]>([
     ['an honest swap', 0, {}, []],
     ['an approval of the source', MODE.approve, { target: TARGET.source }, ['inner_token']],

@@ -64,6 +64,19 @@ function swap(modes: readonly number[] = [], settings: { target?: number; amount
   });
 }
 
+/** Makes a token account of a payee, by the associated token program. */
+function creationFor(payee: Address, created: Address): Instruction {
+  return {
+    programAddress: ASSOCIATED_TOKEN_PROGRAM,
+    accounts: [
+      { address: user.address, role: AccountRole.WRITABLE_SIGNER },
+      { address: created, role: AccountRole.WRITABLE },
+      ...[payee, PYUSD.address, SYSTEM, PYUSD.tokenProgram].map((key) => ({ address: key, role: AccountRole.READONLY })),
+    ],
+    data: Uint8Array.of(1),
+  };
+}
+
 async function compile(instructions: readonly Instruction[], tables: AddressesByLookupTableAddress = {}): Promise<Uint8Array> {
   const { value: lifetime } = await createSolanaRpc(mainnet(node.url)).getLatestBlockhash({ commitment: 'confirmed' }).send();
   const message = pipe(
@@ -166,15 +179,7 @@ describe('simulateTransaction', () => {
     const payee = (await generateKeyPairSigner()).address;
     const created = await associatedTokenAccount(payee, PYUSD.address, PYUSD.tokenProgram);
     const unitLimit = { programAddress: COMPUTE_BUDGET, data: Uint8Array.of(2, 64, 13, 3, 0) };
-    const create = {
-      programAddress: ASSOCIATED_TOKEN_PROGRAM,
-      accounts: [
-        { address: user.address, role: AccountRole.WRITABLE_SIGNER },
-        { address: created, role: AccountRole.WRITABLE },
-        ...[payee, PYUSD.address, SYSTEM, PYUSD.tokenProgram].map((key) => ({ address: key, role: AccountRole.READONLY })),
-      ],
-      data: Uint8Array.of(1),
-    };
+    const create = creationFor(payee, created);
     const [creation, swapped, ...others] = await inner(await compile([unitLimit, create, swap()]));
     expect(others).toEqual([]);
     expect([creation?.index, swapped?.index]).toEqual([1, 2]);
@@ -189,9 +194,32 @@ describe('simulateTransaction', () => {
     ]);
   });
 
+  test('shows all of them as bytes if told so', async () => {
+    node.controls.parsesCalls = false;
+    const [only] = await inner(await compile([swap([MODE.approve])]));
+    expect(only?.instructions).toHaveLength(4);
+    for (const one of only?.instructions ?? []) expect(one).toMatchObject({ data: expect.any(String), accounts: expect.any(Array) });
+  });
+
   test('shows none that it is not asked for', async () => {
     const bytes = await compile([swap()]);
     const { value } = await connection.simulateTransaction(VersionedTransaction.deserialize(bytes));
     expect(value.innerInstructions).toBeNull();
   });
+});
+
+test('getTransaction parses memos and the creation of accounts too', async () => {
+  const payee = (await generateKeyPairSigner()).address;
+  const created = await associatedTokenAccount(payee, PYUSD.address, PYUSD.tokenProgram);
+  const memo = (data: Uint8Array) => ({ programAddress: address('MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr'), data });
+  const bytes = await compile([creationFor(payee, created), memo(new TextEncoder().encode('order 7'))]);
+  const signature = await connection.sendRawTransaction(bytes);
+  const landed = await connection.getParsedTransaction(signature, { commitment: 'confirmed', maxSupportedTransactionVersion: 0 });
+  expect(landed?.transaction.message.instructions).toMatchObject([
+    {
+      program: 'spl-associated-token-account',
+      parsed: { type: 'createIdempotent', info: { source: user.address, account: created, wallet: payee, mint: PYUSD.address } },
+    },
+    { program: 'spl-memo', parsed: 'order 7' },
+  ]);
 });

@@ -19,6 +19,8 @@ export interface NodeControls {
   confirmationMs: number;
   /** `silent` takes subscriptions and never notifies; `off` refuses connections and cuts those there are. */
   webSocket: 'on' | 'silent' | 'off';
+  /** Whether a simulation parses the calls inside that it can, as Agave's nodes do; false: it shows all of them as bytes, as others may. Default true. */
+  parsesCalls: boolean;
   intercept: Intercept | undefined;
   /** How often the node was called, over HTTP and WebSocket. */
   calls(filter?: CallFilter): number;

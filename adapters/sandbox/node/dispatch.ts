@@ -40,7 +40,7 @@ export async function dispatch(
     chain,
     faults,
     controls,
-  }: { readonly chain: SandboxChain; readonly faults: Faults; readonly controls: Pick<NodeControls, 'intercept'> },
+  }: { readonly chain: SandboxChain; readonly faults: Faults; readonly controls: Pick<NodeControls, 'intercept' | 'parsesCalls'> },
   call: Call,
   fault: NodeFault | undefined,
   caller: string,
@@ -54,7 +54,10 @@ export async function dispatch(
       if (!method) throw new RpcError(-32601, 'Method not found');
       const slots = faults.slotsBehind(call.method, caller);
       const seen = slots === 0n ? chain : behind(chain, slots);
-      const result = method({ chain: seen, tip: chain.slot, lands: fault?.kind !== 'neverLands' }, new Params(params));
+      const result = method(
+        { chain: seen, tip: chain.slot, lands: fault?.kind !== 'neverLands', parses: controls.parsesCalls },
+        new Params(params),
+      );
       return fault?.kind === 'offBy' ? offBy(result, fault.at === '' ? [] : fault.at.split('.'), fault.by) : result;
     };
     return answer(id, intercept ? await intercept(call.method, call.params, (params = call.params) => run(params)) : run(call.params));

@@ -44,6 +44,7 @@ export async function startNode(options: NodeOptions = {}): Promise<SandboxNode>
   let webSocket: NodeControls['webSocket'] = 'on';
   const controls: NodeControls = {
     latencyMs: options.latencyMs ?? 0,
+    parsesCalls: true,
     intercept: undefined,
     get slotMs() {
       return chain.slotMs;

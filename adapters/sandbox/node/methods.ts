@@ -13,6 +13,8 @@ export interface CallContext {
   readonly tip: bigint;
   /** False: what is sent is answered and forgotten. */
   readonly lands: boolean;
+  /** False: a simulation shows the calls inside as bytes, also those that a node can parse. */
+  readonly parses: boolean;
 }
 
 export type Method = (context: CallContext, params: Params) => Json;

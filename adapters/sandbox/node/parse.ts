@@ -2,9 +2,11 @@ import type { Address } from '@solana/kit';
 import { addressOf, view } from '../chain/bytes.js';
 import type { Json } from '../chain/json.js';
 import { isTokenProgram } from '../chain/token.js';
+import { ASSOCIATED_TOKEN_PROGRAM } from '../mints.js';
 import { uiTokenAmount } from './encode.js';
 
 const SYSTEM_PROGRAM = '11111111111111111111111111111111';
+const MEMO_PROGRAM = 'MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr';
 
 type Info = Readonly<Record<string, Json>>;
 
@@ -51,6 +53,12 @@ const TOKEN: Readonly<Record<number, Form>> = {
   22: { type: 'initializeImmutableOwner', accounts: ['account'], size: 1 },
 };
 
+const CREATION = ['source', 'account', 'wallet', 'mint', 'systemProgram', 'tokenProgram'] as const;
+const ASSOCIATED: Readonly<Record<number, Form>> = {
+  0: { type: 'create', accounts: CREATION, size: 0 },
+  1: { type: 'createIdempotent', accounts: CREATION, size: 1 },
+};
+
 const AUTHORITIES = ['mintTokens', 'freezeAccount', 'accountOwner', 'closeAccount'] as const;
 
 /** What the first account is, is up to the authority. */
@@ -64,17 +72,31 @@ function setAuthority(data: Uint8Array): Form | undefined {
 
 function formOf(program: Address, data: Uint8Array): Form | undefined {
   if (program === SYSTEM_PROGRAM) return data.length < 4 ? undefined : SYSTEM[view(data).getUint32(0, true)];
+  if (program === ASSOCIATED_TOKEN_PROGRAM) return ASSOCIATED[data[0] ?? 0];
   if (!isTokenProgram(program)) return undefined;
   return data[0] === 6 ? setAuthority(data) : TOKEN[data[0] ?? -1];
 }
 
-/** An instruction that is parsed as a node parses it: the usual ones of System and of both token programs, which share a name. */
+/** What a node calls a program; both token programs share a name. */
+function nameOf(program: Address): string {
+  if (program === SYSTEM_PROGRAM) return 'system';
+  return program === ASSOCIATED_TOKEN_PROGRAM ? 'spl-associated-token-account' : 'spl-token';
+}
+
+/** A memo is parsed to its text. */
+function parseMemo(programId: Address, data: Uint8Array): Info | undefined {
+  const text = new TextDecoder().decode(data);
+  return text.includes('\ufffd') ? undefined : { program: 'spl-memo', programId, parsed: text };
+}
+
+/** An instruction that is parsed as a node parses it: memos, and the usual ones of System, of both token programs and of their associated accounts. */
 export function parseInstruction(program: Address, accounts: readonly Address[], data: Uint8Array): Info | undefined {
+  if (program === MEMO_PROGRAM) return parseMemo(program, data);
   const form = formOf(program, data);
   if (form === undefined || data.length < form.size || accounts.length < form.accounts.length) return undefined;
   const named = Object.fromEntries(form.accounts.map((name, index) => [name, accounts[index] ?? null]));
   const info = { ...named, ...form.info?.(data), ...authorityOf(form, accounts) };
-  return { program: program === SYSTEM_PROGRAM ? 'system' : 'spl-token', programId: program, parsed: { type: form.type, info } };
+  return { program: nameOf(program), programId: program, parsed: { type: form.type, info } };
 }
 
 function authorityOf({ authority, accounts: { length } }: Form, accounts: readonly Address[]): Info {

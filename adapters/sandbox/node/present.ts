@@ -53,19 +53,25 @@ function body(landed: Landed, encoding: string): Json {
 }
 
 /** What programs called, by top-level instruction: with keys given as in `jsonParsed`, which is how a simulation shows it. */
-export function presentInner(inner: readonly InnerInstructions[], keys?: readonly Address[]): Json {
+export function presentInner(inner: readonly InnerInstructions[], keys?: readonly Address[], parses = true): Json {
   return inner.map(({ index, instructions }) => ({
     index,
-    instructions: instructions.map((instruction) => presentInstruction(instruction, instruction.stackHeight, keys)),
+    instructions: instructions.map((instruction) => presentInstruction(instruction, instruction.stackHeight, keys, parses)),
   }));
 }
 
 /** With keys given, accounts are named, and instructions parsed that a node can parse; else accounts are indexes. */
-function presentInstruction({ programIndex, accounts, data }: WireInstruction, stackHeight: number, keys?: readonly Address[]): Json {
+function presentInstruction(
+  { programIndex, accounts, data }: WireInstruction,
+  stackHeight: number,
+  keys?: readonly Address[],
+  parses = true,
+): Json {
   if (!keys) return { programIdIndex: programIndex, accounts: [...accounts], data: toBase58(data), stackHeight };
   const programId = keyAt(keys, programIndex);
   const named = [...accounts].map((index) => keyAt(keys, index));
-  return { ...(parseInstruction(programId, named, data) ?? { programId, accounts: named, data: toBase58(data) }), stackHeight };
+  const parsed = parses ? parseInstruction(programId, named, data) : undefined;
+  return { ...(parsed ?? { programId, accounts: named, data: toBase58(data) }), stackHeight };
 }
 
 function keyAt(keys: readonly Address[], index: number): Address {

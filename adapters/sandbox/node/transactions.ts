@@ -10,7 +10,7 @@ import type { WireTransaction } from '../chain/wire.js';
 import type { Seen } from './behind.js';
 import { encodeAccount } from './encode.js';
 import { invalidParams, RpcError } from './faults.js';
-import type { Method } from './methods.js';
+import type { CallContext, Method } from './methods.js';
 import { presentInner } from './present.js';
 import { slotFor, toAddress, withContext } from './params.js';
 import type { Config, Params } from './params.js';
@@ -61,9 +61,9 @@ function simulationResult(result: Simulated, accounts: Json, inner: Json, replac
 }
 
 /** What programs called inside; nothing where the transaction did not run because its lookups load nothing. */
-function innerCalls(chain: Seen, transaction: WireTransaction, { inner }: Simulated): Json {
+function innerCalls({ chain, parses }: CallContext, transaction: WireTransaction, { inner }: Simulated): Json {
   const loaded = loadKeys(transaction, (address) => chain.account(address));
-  return loaded === undefined ? [] : presentInner(inner, allKeys(transaction, loaded));
+  return loaded === undefined ? [] : presentInner(inner, allKeys(transaction, loaded), parses);
 }
 
 /** The accounts that the caller watches, as the simulation leaves them. */
@@ -82,7 +82,8 @@ function watched(chain: Seen, result: Simulated, config: Config | undefined, key
 }
 
 export const transactionMethods = {
-  simulateTransaction: ({ chain }, params) => {
+  simulateTransaction: (context, params) => {
+    const { chain } = context;
     const config = params.config(1);
     const transaction = readTransaction(params, config);
     const slot = slotFor(chain, config);
@@ -93,7 +94,7 @@ export const transactionMethods = {
     if (result.failure === 'SignatureFailure') throw unverified();
     const loaded = transaction.lookups.reduce((sum, lookup) => sum + lookup.writable.length + lookup.readonly.length, 0);
     const accounts = watched(chain, result, config.object('accounts'), transaction.keys.length + loaded);
-    const inner = config.flag('innerInstructions') ? innerCalls(chain, transaction, result) : null;
+    const inner = config.flag('innerInstructions') ? innerCalls(context, transaction, result) : null;
     const { hash, height } = chain.blocks.tip;
     const replacement = replaceBlockhash ? { blockhash: hash, lastValidBlockHeight: height + MAX_AGE } : null;
     return withContext(slot, simulationResult(result, accounts, inner, replacement));
