@@ -55,12 +55,14 @@ export async function adopt(core: Core, repeat: Repeat): Promise<Response | unde
     if (signed[0] !== undefined) throw undecided(signed[0]);
     return undefined;
   }
-  // All at once, or each of them would keep the way closed for a window of its own.
-  await Promise.all(settled.map((open) => markTold(core, open)));
   // What is settled is refused by whoever does not know the payment again, so only who does is asked.
   const known = settled.find(({ attempt }) => attempt.payment.hasPaymentId === true || repeat.repeatable);
-  if (known !== undefined) return presentAgain(core, known, repeat);
-  throw spent(latest.attempt);
+  const answering = known === undefined ? Promise.reject(spent(latest.attempt)) : presentAgain(core, known, repeat);
+  return answering.catch(async (error: unknown) => {
+    // All at once, or each of them would keep the way closed for a window of its own.
+    if (isExactChangeError(error, 'already_spent')) await Promise.all(settled.map((open) => markTold(core, open)));
+    throw error;
+  });
 }
 
 /** To the address that asked for it, wherever this call was led. */

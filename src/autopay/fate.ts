@@ -84,7 +84,7 @@ async function askNode(node: AccountHistory, sent: Sent, signal: AbortSignal): P
   // What landed up to the tip is in what is searched.
   const asOf = tip.height > sent.lastValidBlockHeight ? await expiredAt(node, sent, tip.slot, signal) : undefined;
   const listing = await node.since(earliest(sent), asOf ?? tip.slot, signal);
-  const found = sent.isId ? undefined : await search(node, listing, sent, signal);
+  const found = sent.isId ? listed(listing, sent.signature) : await search(node, listing, sent, signal);
   if (found !== undefined) return found;
   if (asOf === undefined || !listing.isComplete) return OPEN;
   if (sent.isId) {
@@ -123,6 +123,12 @@ async function statusOf(node: AccountHistory, id: string, minContextSlot: number
   return { state: 'landed', signature: id, slot: status.slot, error: status.error };
 }
 
+/** The index may know of it before the statuses do. */
+function listed({ entries }: Listing, id: string): Fate | undefined {
+  const entry = entries.find(({ signature }) => signature === id);
+  return entry === undefined ? undefined : { state: 'landed', signature: id, slot: entry.slot, error: entry.error };
+}
+
 /** What the seller claims is read in vain at worst: it must not keep the search from being made. */
 async function claimed(node: AccountHistory, { claim, signature }: Sent, signal: AbortSignal): Promise<Fate | undefined> {
   if (claim === undefined || !SIGNATURE.test(claim)) return undefined;
@@ -137,7 +143,8 @@ function judge(found: LookedAt | undefined, id: string, ours: string): Fate | un
 /** Looks for the transaction among those of its source. Undefined if it is not there, `open` if that cannot be told yet. */
 async function search(node: AccountHistory, { entries }: Listing, sent: Sent, signal: AbortSignal): Promise<Fate | undefined> {
   const tellsMemos = entries.some(({ memo }) => typeof memo === 'string' && memo !== '');
-  const candidates = entries.filter((entry) => entry.slot >= sent.slot && mayBe(entry, sent, tellsMemos));
+  // All that is listed, not what came after its slot alone: what a node says of a slot may be wrong.
+  const candidates = entries.filter((entry) => mayBe(entry, sent, tellsMemos));
   let reads = 0;
   let unreadable = 0;
   for (const { signature } of candidates) {

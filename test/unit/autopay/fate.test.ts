@@ -43,6 +43,10 @@ describe('a payment that landed', () => {
     expect(await ask([past({ tx: { ...settles, memo } })])).toEqual(landed);
   });
 
+  it('is found before the slot that it was signed after, as a node said', async () => {
+    expect(await ask([past({ tx: { ...settles, slot: 995 } })])).toEqual({ ...landed, slot: 995 });
+  });
+
   it('is found behind more than a page of other transactions', async () => {
     expect(await ask([past({ ...dust(2_500, 'other'), tx: settles })])).toEqual(landed);
   });
@@ -171,6 +175,11 @@ describe('a swap', () => {
     expect(failed).toEqual({ ...landed, signature: 'swap', error: '"X"' });
   });
 
+  it('is found by its account when statuses lag', async () => {
+    const nowhere = () => Promise.resolve([null]);
+    expect(await askSwap(past({ swap: { slot: 1_010, error: 'X' } }), nowhere)).toEqual({ ...landed, signature: 'swap', error: 'X' });
+  });
+
   it('stays open while it is only processed', async () => {
     expect(await askSwap(past(), () => Promise.resolve([status('processed')]))).toEqual(open);
   });
@@ -185,7 +194,7 @@ describe('a swap', () => {
 
 describe('the search', () => {
   it('reads each transaction once, and only those that it could be', async () => {
-    const history = { a: { slot: 1_020 }, c: { slot: 999 } };
+    const history = { a: { slot: 1_020 }, c: { slot: 985 } };
     const rpc = fakeRpc([past(history, { height: 1n })]);
     const histories = historiesOf(rpc);
     await fateOf(histories, sent(), until);
