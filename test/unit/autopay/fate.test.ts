@@ -199,7 +199,7 @@ describe('the search', () => {
     const histories = historiesOf(rpc);
     await fateOf(histories, sent(), until);
     await fateOf(histories, sent(), until);
-    expect(rpc.asked).toEqual(['tip', 'signaturesFor', 'signaturesFor', 'transaction', 'tip', 'signaturesFor', 'signaturesFor']);
+    expect(rpc.asked).toEqual(['tip', 'signaturesFor', 'transaction', 'tip', 'signaturesFor']);
   });
 
   it('reads no transaction without a memo when the node tells those of others', async () => {
