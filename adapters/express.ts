@@ -1,4 +1,4 @@
-import type { RequestHandler } from 'express';
+import type { Request, RequestHandler } from 'express';
 import type { FetchHandler } from './fetch-handler.js';
 import { exchange } from './node-exchange.js';
 
@@ -14,11 +14,18 @@ export type { FetchHandler } from './fetch-handler.js';
  */
 export function expressHandler(handler: FetchHandler): RequestHandler {
   return (request, response, next) => {
-    const { originalUrl: target, protocol: scheme, ip: address } = request;
+    const { protocol: scheme, ip: address } = request;
+    const target = routedOn(request);
     const parsed: unknown = request.body;
     const body = request.readableDidRead ? written(parsed) : undefined;
     exchange(handler, request, response, { target, scheme, address, body }).catch(next);
   };
+}
+
+/** What Express went by, which a step before may have changed. Of a whole address, the mounts' paths are cut out after the host. */
+function routedOn({ baseUrl, url }: Request): string {
+  const [host = ''] = /^https?:\/\/[^/?#]*/i.exec(url) ?? [];
+  return host + baseUrl + url.slice(host.length);
 }
 
 /** What a parser made of a body, as a body again. */

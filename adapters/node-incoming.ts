@@ -1,11 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ReadableStream, type ReadableStreamDefaultController } from 'node:stream/web';
+import { addressOf } from './http/address.js';
 import { RequestRefusal } from './http/refusal.js';
 
 /** What the frameworks on Node know better than the message itself. */
 export interface Incoming {
-  /** Path and query as the caller asked for them. */
+  /** Path and query as the framework routed on them. */
   readonly target: string;
+  /** As the connection has it, or a proxy says: taken for nothing but `http` or `https`. */
   readonly scheme: string;
   /** The caller's address, as far as the host of the service trusts it. */
   readonly address: string | undefined;
@@ -15,6 +17,7 @@ export interface Incoming {
   readonly body?: BodyInit | undefined;
 }
 
+const SCHEMES: readonly string[] = ['http', 'https'];
 const HOST = /^(?:[a-z0-9_.-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::[0-9]{1,5})?$/i;
 // What fetch forbids in a Request. A handler hears of a method that nobody serves, and says what its path knows (RFC 9110, 15.5.6).
 const FORBIDDEN_METHODS: readonly string[] = ['CONNECT', 'TRACE', 'TRACK'];
@@ -66,22 +69,23 @@ function urlOf({ headers }: IncomingMessage, { target, scheme, hosts }: Incoming
   const absolute = /^https?:\/\/([^/?#]*)(.*)$/i.exec(target);
   const host = absolute?.[1] ?? headers.host ?? 'localhost';
   const path = absolute?.[2] ?? target;
-  if (!HOST.test(host) || !/^(?:\/|\?|$)/.test(path)) throw unreadable();
+  if (!SCHEMES.includes(scheme) || !HOST.test(host) || !/^(?:\/|\?|$)/.test(path)) throw unreadable();
   if (hosts !== undefined && ![host, host.replace(/:[0-9]+$/, '')].some((name) => hosts.includes(name.toLowerCase())))
     throw new RequestRefusal(
       'not_found',
       'This service does not go by that host. Use one that it does, or have its operator add this one.',
     );
   try {
-    return new URL(`${scheme}://${host}${path}`);
-  } catch {
+    return addressOf(`${scheme}://${host}${path}`);
+  } catch (error) {
+    if (error instanceof RequestRefusal) throw error;
     // A port or an address that fits the pattern, and is none.
     throw unreadable();
   }
 }
 
 function unreadable(): RequestRefusal {
-  return new RequestRefusal('malformed_request', 'The address or the host of the request cannot be read. Check them.');
+  return new RequestRefusal('malformed_request', 'The address, the host or the scheme of the request cannot be read. Check them.');
 }
 
 function headersOf({ rawHeaders }: IncomingMessage, { body }: Incoming): Headers {

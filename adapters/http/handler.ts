@@ -5,6 +5,7 @@ import type { Transport } from '../../src/transport.js';
 import { pages } from '../../src/wire/operations.js';
 import { problemOf, PROBLEM_TYPE, type Problem } from '../../src/wire/problem.js';
 import { readQuery } from '../../src/wire/query.js';
+import { addressOf, NOTHING_HERE } from './address.js';
 import { readJsonBody } from './body.js';
 import { coalesced } from './coalesced.js';
 import { corsHeaders, preflight } from './cors.js';
@@ -97,9 +98,9 @@ async function answerOf(request: Request, places: ReadonlyMap<string, Place>, se
       `Send an address of at most ${MAX_URL} and headers of at most ${MAX_HEADERS} characters.`,
     );
   }
-  const url = new URL(request.url);
+  const url = addressOf(request.url);
   const place = places.get(url.pathname);
-  if (place === undefined) throw new RequestRefusal('not_found', 'There is nothing at this path. See /openapi.json for what there is.');
+  if (place === undefined) throw new RequestRefusal('not_found', NOTHING_HERE);
   const methods = [...place.keys()];
   const allowed = preflight(settings.cors, request, methods);
   if (allowed !== undefined) return allowed;
