@@ -3,26 +3,28 @@ import type { Runtime } from '../../src/runtime.js';
 
 /** The endpoints of an outbox, for who changes and who tells them. */
 export interface Endpoints {
-  /** As they were at most a second ago, and after every change of this process. */
-  all(): Promise<readonly Endpoint[]>;
+  /** By their ids, as they were at most a second ago, and after every change of this process. */
+  all(): Promise<EndpointsById>;
   /** As they are now: what an older answer lacks, another process may have registered since. */
-  now(): Promise<readonly Endpoint[]>;
+  now(): Promise<EndpointsById>;
   add: Outbox['addEndpoint'];
   change: Outbox['changeEndpoint'];
   remove: Outbox['removeEndpoint'];
 }
 
+type EndpointsById = ReadonlyMap<string, Endpoint>;
+
 const FRESH_MS = 1_000;
 
 export function endpointsOf(outbox: Outbox, runtime: Runtime): Endpoints {
-  let known: { readonly at: number; readonly list: Promise<readonly Endpoint[]> } | undefined;
+  let known: { readonly at: number; readonly list: Promise<EndpointsById> } | undefined;
   const isFresh = (at: number) => runtime.now() >= at && runtime.now() - at < FRESH_MS;
   const forgetAfter = <T>(work: Promise<T>): Promise<T> =>
     work.finally(() => {
       known = undefined;
     });
   const read = () => {
-    const next = { at: runtime.now(), list: outbox.endpoints() };
+    const next = { at: runtime.now(), list: outbox.endpoints().then((all) => new Map(all.map((one) => [one.id, one]))) };
     known = next;
     next.list.catch(() => {
       if (known === next) known = undefined;

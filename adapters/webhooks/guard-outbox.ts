@@ -15,6 +15,7 @@ export function guardOutbox(outbox: Outbox): Outbox {
     changeEndpoint: (id, change) => call('endpoints', () => outbox.changeEndpoint(id, change)),
     removeEndpoint: (id) => call('endpoints', () => outbox.removeEndpoint(id)),
     onAdded: (listener) => outbox.onAdded(listener),
+    onDropped: (listener) => outbox.onDropped(listener),
   };
 }
 

@@ -1,4 +1,5 @@
-import { ConfigError } from '../../src/errors.js';
+import { ConfigError, TransportError } from '../../src/errors.js';
+import type { Outbox } from '../../src/journal/outbox.js';
 import { systemRuntime, type Runtime } from '../../src/runtime.js';
 import { deliverOver, type Deliver } from './deliver.js';
 import { endpointsOf } from './endpoints.js';
@@ -8,6 +9,8 @@ import { registryOf } from './registry.js';
 import { resolveByDns } from './resolve.js';
 import type { WebhookRegistry } from './types.js';
 import { createWorker } from './worker.js';
+
+const MINUTE_MS = 60_000;
 
 /** Who is told what, and the telling. */
 export interface Webhooks extends WebhookRegistry {
@@ -43,6 +46,7 @@ export function webhooksOver(settings: WebhooksSettings, parts: { readonly runti
   const outbox = guardOutbox(settings.outbox);
   const shared = { ...parts, outbox, endpoints: endpointsOf(outbox, parts.runtime) };
   const worker = createWorker({ ...shared, timeoutMs, concurrency, perEndpoint, onError });
+  const forget = tellOfDropped(outbox, parts.runtime, onError);
   let isClosed = false;
   return {
     ...registryOf({ ...shared, rules }),
@@ -53,7 +57,21 @@ export function webhooksOver(settings: WebhooksSettings, parts: { readonly runti
     },
     close() {
       isClosed = true;
+      forget();
       return worker.close();
     },
   };
+}
+
+/** Also of what is dropped before anything is delivered: at once, and then at most once a minute, each time of all since. */
+function tellOfDropped(outbox: Outbox, { now }: Runtime, onError: WebhooksSettings['onError']): () => void {
+  let count = 0;
+  let toldAt = -Infinity;
+  return outbox.onDropped((more) => {
+    count += more;
+    if (Math.abs(now() - toldAt) < MINUTE_MS) return;
+    const message = `The outbox is full, and ${count} of what waited longest in it are told to nothing any more. See that it is delivered, and which endpoints take nothing.`;
+    [count, toldAt] = [0, now()];
+    onError(new TransportError('journal_unavailable', message, { details: { step: 'outbox full' }, retry: 'never' }));
+  });
 }

@@ -1,145 +1,241 @@
-import type { OutboxJob } from '../../src/journal/outbox.js';
+import type { OutboxJob, TakeOptions } from '../../src/journal/outbox.js';
+import { createPaces } from './paces.js';
 
 /** A job that is to be delivered, and until when nobody else is given it. */
 export interface Leased {
   readonly job: OutboxJob;
   readonly endpoint: string;
+  /** Whose endpoint it is. */
+  readonly caller: string;
   /** Milliseconds since the epoch. */
   readonly until: number;
 }
 
 export interface LaneLimits {
-  /** Deliveries at once. */
+  /** Deliveries at once to one caller's endpoints; and of all callers, those that have just begun. */
   readonly concurrency: number;
   /** Of those, to one endpoint: one that is slow leaves room for the others. */
   readonly perEndpoint: number;
   /** Of a lease, that a delivery which begins must still have. */
   readonly neededMs: number;
-  /** For how long a job may be put off. */
-  readonly longestMs: number;
 }
 
-/** Jobs that run, and jobs that wait for their endpoint to have room. */
+/** Jobs that run, and jobs that wait for their endpoint or caller to have room. Callers take turns: who has the fewest under way comes first. */
 export interface Lanes {
   readonly waiting: number;
-  /** Whether more is to be asked for: not while a quick endpoint has enough to do, which will be over soon. */
-  hasRoom(now: number): boolean;
-  /** Takes a job in, and gives 0; or the milliseconds after which a slow endpoint, for which enough wait, may get to it. */
-  add(leased: Leased, now: number): number;
+  /** Whether more is to be asked for. */
+  readonly hasRoom: boolean;
+  /** For whom nothing is to be asked for, as something waits for them here: what is asked for is another's. */
+  without(now: number): NonNullable<TakeOptions['without']>;
+  add(leased: Leased): void;
   /** One that may run now, and counts as running until it has ended. */
   next(now: number): Leased | undefined;
+  /** One that is to be cut off: it takes long, for a caller with more under way than another that waits. */
+  excess(now: number): Leased | undefined;
   end(leased: Leased, now: number): void;
   /** All that wait, which wait no longer. */
   clear(): readonly Leased[];
 }
 
-/** What runs at a time. */
-interface View {
-  runningFor(endpoint: string): number;
-  /** How long an endpoint takes, its slowest delivery that runs included. */
-  paceOf(endpoint: string): number;
-  /** Whether those of its kind have no place left. */
-  isKindFull(endpoint: string): boolean;
+interface Running extends Leased {
+  readonly since: number;
 }
 
-/** Enough to do for an endpoint, for each delivery that it may have at once. */
+/** What one caller has here. */
+interface Share {
+  readonly caller: string;
+  /** By the job's id: one whose lease was over is given again. */
+  readonly running: Map<string, Running>;
+  /** By endpoint, none of them empty. */
+  readonly waiting: Map<string, Leased[]>;
+  size: number;
+  /** When its turn was last. */
+  turn: number;
+}
+
+/** A delivery that has been under way for longer waits for its receiver, and leaves its place to one that begins. */
+const BEGINNING_MS = 250;
+/** Of those there may be so many times more, of all callers; beyond, what takes longer than a second gives way. */
+const UNDER_WAY = 8;
+const GIVES_WAY_MS = 1_000;
+/** What may wait here, for each delivery that may be under way at once: for a quick endpoint, for a caller, and for all. */
 const WAITING_PER_PLACE = 16;
-/** An endpoint that takes longer is not waited for. */
+const WAITING_PER_CALLER = 2;
+const WAITING_IN_ALL = 64;
+/** An endpoint that takes longer has nothing taken for it while something waits. */
 const SLOW_MS = 100;
-const SOONEST_MS = 1_000;
-/** Endpoints that take longer share half of the places, however many they are: who answers in time waits for none of them. */
+/** Endpoints that take longer share half of their caller's places, however many they are: who answers in time waits for none of them. */
 const LATE_MS = 2_000;
-/** Of all places, those that endpoints may have together of which nothing is known yet, and those that are late. */
+/** Of a caller's places, those that its endpoints may have together of which nothing is known yet, and those that are late. */
 const UNPROVEN = 3 / 4;
 const LATE = 1 / 2;
-/** Of how many endpoints it is remembered how long they take, and how much was put off. */
-const REMEMBERED = 10_000;
 
-export function createLanes({ concurrency, perEndpoint, neededMs, longestMs }: LaneLimits): Lanes {
-  // By the job's id: one whose lease was over is given again.
-  const running = new Map<string, Leased & { readonly since: number }>();
-  const waiting = new Map<string, Leased>();
-  /** How long deliveries to an endpoint take: as the last one, or half of what was said before. */
-  const took = new Map<string, number>();
-  /** When a slow endpoint gets to the last job that was put off. Milliseconds since the epoch. */
-  const turns = new Map<string, number>();
-  const waitingFor = (endpoint: string) => [...waiting.values()].reduce((sum, one) => sum + (one.endpoint === endpoint ? 1 : 0), 0);
-  const isFull = (endpoint: string) => waitingFor(endpoint) >= perEndpoint * WAITING_PER_PLACE;
-  const viewAt = (now: number): View => {
-    const runs = new Map<string, { readonly count: number; readonly age: number }>();
-    for (const { endpoint, since } of running.values()) {
-      const { count, age } = runs.get(endpoint) ?? { count: 0, age: 0 };
-      runs.set(endpoint, { count: count + 1, age: Math.max(age, now - since) });
-    }
-    const paceOf = (endpoint: string) => Math.max(took.get(endpoint) ?? 0, runs.get(endpoint)?.age ?? 0);
-    const isLate = (endpoint: string) => paceOf(endpoint) >= LATE_MS;
-    const isUnproven = (endpoint: string) => !took.has(endpoint) || isLate(endpoint);
-    const haveAll = (part: number, is: (endpoint: string) => boolean) =>
-      [...runs].reduce((sum, [endpoint, { count }]) => sum + (is(endpoint) ? count : 0), 0) >= Math.max(1, Math.floor(concurrency * part));
-    const [noneForLate, noneForUnproven] = [haveAll(LATE, isLate), haveAll(UNPROVEN, isUnproven)];
-    return {
-      runningFor: (endpoint) => runs.get(endpoint)?.count ?? 0,
-      paceOf,
-      isKindFull: (endpoint) => (noneForLate && isLate(endpoint)) || (noneForUnproven && isUnproven(endpoint)),
-    };
+export function createLanes({ concurrency, perEndpoint, neededMs }: LaneLimits): Lanes {
+  const shares = new Map<string, Share>();
+  const running = new Map<string, Running>();
+  const took = createPaces();
+  let waiting = 0;
+  let turns = 0;
+
+  const shareOf = (caller: string): Share => {
+    const share = shares.get(caller) ?? { caller, running: new Map(), waiting: new Map(), size: 0, turn: 0 };
+    shares.set(caller, share);
+    return share;
   };
+  const dropEmpty = ({ caller, running: own, size }: Share): void => {
+    if (own.size === 0 && size === 0) shares.delete(caller);
+  };
+  const remove = (share: Share, endpoint: string): Leased | undefined => {
+    const queue = share.waiting.get(endpoint);
+    const leased = queue?.shift();
+    if (queue?.length === 0) share.waiting.delete(endpoint);
+    if (leased === undefined) return undefined;
+    share.size -= 1;
+    waiting -= 1;
+    return leased;
+  };
+  /** How long an endpoint takes, its slowest delivery that runs included; undefined where nothing is known. */
+  const paceOf = (share: Share, endpoint: string, now: number): number | undefined => {
+    const known = took.of(share.caller, endpoint);
+    const ages = [...share.running.values()].flatMap((one) => (one.endpoint === endpoint ? now - one.since : []));
+    return known === undefined && Math.max(0, ...ages) < LATE_MS ? undefined : Math.max(known ?? 0, ...ages);
+  };
+  /** The endpoints of a share that may begin something, as far as the share goes. */
+  const openOf = (share: Share, now: number): string[] => {
+    if (share.size === 0 || share.running.size >= concurrency) return [];
+    const counts = new Map<string, number>();
+    for (const { endpoint } of share.running.values()) counts.set(endpoint, (counts.get(endpoint) ?? 0) + 1);
+    const paces = new Map([...counts.keys(), ...share.waiting.keys()].map((endpoint) => [endpoint, paceOf(share, endpoint, now)]));
+    const isLate = (endpoint: string) => (paces.get(endpoint) ?? 0) >= LATE_MS;
+    const isUnproven = (endpoint: string) => paces.get(endpoint) === undefined || isLate(endpoint);
+    const haveAll = (part: number, is: (endpoint: string) => boolean) =>
+      [...counts].reduce((sum, [endpoint, count]) => sum + (is(endpoint) ? count : 0), 0) >= Math.max(1, Math.floor(concurrency * part));
+    const [noneForLate, noneForUnproven] = [haveAll(LATE, isLate), haveAll(UNPROVEN, isUnproven)];
+    return [...share.waiting.keys()].filter(
+      (endpoint) =>
+        (counts.get(endpoint) ?? 0) < perEndpoint && !(noneForLate && isLate(endpoint)) && !(noneForUnproven && isUnproven(endpoint)),
+    );
+  };
+  /** Whoever is given it next delivers it. */
+  const removeOver = (share: Share, now: number): void => {
+    for (const [endpoint, queue] of share.waiting) {
+      while (queue[0] !== undefined && queue[0].until - now < neededMs) remove(share, endpoint);
+    }
+    dropEmpty(share);
+  };
+  /** The lower of two comes first, in the first of these that differs. */
+  const rankOf = ({ caller, running: own, turn }: Share) => [own.size, took.isLate(caller, LATE_MS) ? 1 : 0, turn];
+  const comesBefore = (one: Share, other: Share): boolean => {
+    const ranks = rankOf(other);
+    const difference = rankOf(one)
+      .map((rank, index) => rank - (ranks[index] ?? 0))
+      .find((by) => by !== 0);
+    return (difference ?? 0) < 0;
+  };
+  /** Whose turn it is, with what of theirs may begin. */
+  const foremost = (now: number): { readonly share: Share; readonly open: readonly string[] } | undefined => {
+    let best: { readonly share: Share; readonly open: readonly string[] } | undefined;
+    for (const share of shares.values()) {
+      removeOver(share, now);
+      if (share.size === 0 || (best !== undefined && !comesBefore(share, best.share))) continue;
+      const open = openOf(share, now);
+      if (open.length > 0) best = { share, open };
+    }
+    return best;
+  };
+  const hasJustBegunEnough = (now: number): boolean => {
+    let count = 0;
+    for (const { since } of running.values()) if (now - since < BEGINNING_MS) count += 1;
+    return count >= concurrency;
+  };
+  const isFull = () => running.size >= concurrency * UNDER_WAY;
+
   return {
     get waiting() {
-      return waiting.size;
+      return waiting;
     },
-    hasRoom(now) {
-      if (running.size >= concurrency) return false;
-      const endpoints = new Set([...waiting.values()].map(({ endpoint }) => endpoint));
-      const { paceOf, isKindFull } = viewAt(now);
-      return ![...endpoints].some((endpoint) => isFull(endpoint) && paceOf(endpoint) < SLOW_MS && !isKindFull(endpoint));
+    get hasRoom() {
+      return waiting < concurrency * WAITING_IN_ALL;
     },
-    add(leased, now) {
-      const { job, endpoint } = leased;
-      if (running.has(job.id)) return 0;
-      const { paceOf, isKindFull } = viewAt(now);
-      const pace = paceOf(endpoint);
-      if (!waiting.has(job.id) && isFull(endpoint) && (pace >= SLOW_MS || isKindFull(endpoint))) {
-        // One after the other: put off to the same time, all of them would have to be put off again.
-        const soonest = Math.max(turns.get(endpoint) ?? 0, now + Math.max(SOONEST_MS, pace * WAITING_PER_PLACE));
-        const turn = Math.min(soonest + Math.ceil(Math.max(SLOW_MS, pace) / perEndpoint), now + longestMs);
-        remember(turns, endpoint, turn);
-        return turn - now;
+    without(now) {
+      const callers: string[] = [];
+      const but: string[] = [];
+      const endpoints: string[] = [];
+      for (const share of shares.values()) {
+        for (const [endpoint, queue] of share.waiting) {
+          const isQuick = (paceOf(share, endpoint, now) ?? Infinity) < SLOW_MS;
+          if (!isQuick || queue.length >= perEndpoint * WAITING_PER_PLACE) endpoints.push(endpoint);
+        }
+        // What may begin comes first; more of it may be asked for then.
+        const isNext = openOf(share, now).length > 0;
+        if (!isNext && share.size < concurrency * WAITING_PER_CALLER) continue;
+        callers.push(share.caller);
+        // An endpoint that answers in time does not wait for what the caller has besides.
+        if (isNext) continue;
+        but.push(...took.quickerThan(share.caller, LATE_MS).filter((endpoint) => !share.waiting.has(endpoint)));
       }
-      waiting.set(job.id, leased);
-      return 0;
+      return { callers, but, endpoints };
+    },
+    add(leased) {
+      const { job, endpoint, caller } = leased;
+      if (running.has(job.id)) return;
+      const share = shareOf(caller);
+      const queue = share.waiting.get(endpoint) ?? [];
+      const at = queue.findIndex((one) => one.job.id === job.id);
+      if (at >= 0) return void queue.splice(at, 1, leased);
+      share.waiting.set(endpoint, queue);
+      queue.push(leased);
+      share.size += 1;
+      waiting += 1;
     },
     next(now) {
-      if (running.size >= concurrency) return undefined;
-      const { runningFor, isKindFull } = viewAt(now);
-      for (const [id, leased] of waiting) {
-        // Whoever is given it next delivers it.
-        const isOver = leased.until - now < neededMs;
-        if (!isOver && (runningFor(leased.endpoint) >= perEndpoint || isKindFull(leased.endpoint))) continue;
-        waiting.delete(id);
-        if (isOver) continue;
-        running.set(id, { ...leased, since: now });
-        return leased;
-      }
-      return undefined;
+      if (waiting === 0 || isFull() || hasJustBegunEnough(now)) return undefined;
+      const { share, open } = foremost(now) ?? {};
+      const [endpoint] = open ?? [];
+      if (share === undefined || endpoint === undefined) return undefined;
+      const leased = remove(share, endpoint);
+      if (leased === undefined) return undefined;
+      // Its other endpoints come before it the next time.
+      const rest = share.waiting.get(endpoint);
+      share.waiting.delete(endpoint);
+      if (rest !== undefined) share.waiting.set(endpoint, rest);
+      const run = { ...leased, since: now };
+      running.set(leased.job.id, run);
+      share.running.set(leased.job.id, run);
+      share.turn = turns += 1;
+      return leased;
     },
-    end({ job, endpoint }, now) {
-      const since = running.get(job.id)?.since ?? now;
+    excess(now) {
+      if (waiting === 0 || !isFull()) return undefined;
+      const { share } = foremost(now) ?? {};
+      if (share === undefined) return undefined;
+      let most: Running | undefined;
+      let count = share.running.size;
+      // In the order in which they began: of the caller with the most, the one that has taken longest.
+      for (const run of running.values()) {
+        const size = shares.get(run.caller)?.running.size ?? 0;
+        if (now - run.since < GIVES_WAY_MS || size <= count) continue;
+        [most, count] = [run, size];
+      }
+      return most;
+    },
+    end({ job, endpoint, caller }, now) {
+      const share = shareOf(caller);
+      const since = share.running.get(job.id)?.since ?? now;
       running.delete(job.id);
-      const before = took.get(endpoint) ?? 0;
-      remember(took, endpoint, Math.max(now - since, Math.floor(before / 2)));
+      share.running.delete(job.id);
+      dropEmpty(share);
+      took.note(caller, endpoint, now - since);
     },
     clear() {
-      const all = [...waiting.values()];
-      waiting.clear();
+      const all = [...shares.values()].flatMap((share) => [...share.waiting.values()].flat());
+      for (const share of shares.values()) {
+        share.waiting.clear();
+        share.size = 0;
+        dropEmpty(share);
+      }
+      waiting = 0;
       return all;
     },
   };
-}
-
-/** Of endpoints beyond what is remembered, those go that were changed longest ago. */
-function remember(all: Map<string, number>, endpoint: string, value: number): void {
-  all.delete(endpoint);
-  all.set(endpoint, value);
-  const [first] = all.keys();
-  if (all.size > REMEMBERED && first !== undefined) all.delete(first);
 }

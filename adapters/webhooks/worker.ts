@@ -39,12 +39,16 @@ interface Failure {
 const LOOK_MS = 1_000;
 /** No rest is that long: where one seems to be, the clock was set back. */
 const LONGEST_MS = 120_000;
-/** How long a job may wait here for its endpoint or be put off for it, and how long its end may take to be written. */
+/** How long a job may wait here for its endpoint, and how long its end may take to be written. */
 const WAIT_MS = 60_000;
 const WRITE_MS = 20_000;
 /** How often to see whether there is room again, besides when a delivery ends. */
 const FULL_MS = 100;
 const TAKEN_PER_PLACE = 4;
+/** Jobs that are made or taken before anything else of the process has its turn. */
+const WORK_PER_TURN = 500;
+/** When a delivery is made again that was cut off for the sake of another caller's. */
+const GAVE_WAY_MS = 5_000;
 /** For deliveries under way when it closes; then they are cut off, and made again by whoever delivers next. */
 const CLOSE_MS = 10_000;
 const GONE = 410;
@@ -55,9 +59,8 @@ export function createWorker(parts: WorkerParts): Worker {
   const { outbox, endpoints, deliver, runtime, timeoutMs, concurrency, perEndpoint, onError } = parts;
   const neededMs = timeoutMs + DRAIN_MS + WRITE_MS;
   const leaseMs = neededMs + WAIT_MS;
-  const lanes = createLanes({ concurrency, perEndpoint, neededMs, longestMs: WAIT_MS });
-  const cut = new AbortController();
-  const runs = new Set<Promise<void>>();
+  const lanes = createLanes({ concurrency, perEndpoint, neededMs });
+  const runs = new Map<string, { readonly stop: AbortController; readonly done: Promise<void> }>();
 
   let working: Promise<void> | undefined;
   let closed: Promise<void> | undefined;
@@ -65,11 +68,12 @@ export function createWorker(parts: WorkerParts): Worker {
   let wake = (): void => undefined;
   /** Nothing is asked for before then, unless something happens. */
   let quietUntil = 0;
-  /** The last question brought as much as was asked for. */
-  let more = false;
+  /** The last question left some callers or endpoints out. */
+  let isNarrow = false;
   /** When a job of ours is due again, as far as is known. */
   let due = Infinity;
   let failures = 0;
+  let work = 0;
 
   const isClosing = () => closed !== undefined;
   const random = () => {
@@ -77,16 +81,15 @@ export function createWorker(parts: WorkerParts): Worker {
     return (high * 256 + low) / 65_535;
   };
 
-  async function work(): Promise<void> {
+  async function loop(): Promise<void> {
     while (!isClosing()) {
       launch();
       if (added && failures === 0) quietUntil = 0;
       added = false;
       const now = runtime.now();
-      const hasRoom = lanes.hasRoom(now);
       const isQuiet = now < quietUntil && quietUntil - now <= LONGEST_MS;
-      if (hasRoom && (!isQuiet || (more && lanes.waiting === 0))) await ask(now);
-      else await nap(hasRoom ? quietUntil - now : FULL_MS);
+      if (lanes.hasRoom && !isQuiet) await ask(now);
+      else await nap(lanes.waiting > 0 ? FULL_MS : quietUntil - now);
     }
   }
 
@@ -102,74 +105,90 @@ export function createWorker(parts: WorkerParts): Worker {
   async function ask(now: number): Promise<void> {
     if (due <= now) due = Infinity;
     try {
-      const jobs = await outbox.take({ limit: concurrency * TAKEN_PER_PLACE, leaseMs, now });
-      more = jobs.length === concurrency * TAKEN_PER_PLACE;
-      let all: ReturnType<Endpoints['now']> | undefined;
-      // Read after the jobs, once for all: who was registered before an event is told of it, whoever registered it.
-      const passed = await Promise.all(jobs.map((job) => accept(job, now + leaseMs, () => (all ??= endpoints.now()))));
+      const without = lanes.without(now);
+      isNarrow = Object.values(without).some(({ length }) => length > 0);
+      const jobs = await outbox.take({ limit: concurrency * TAKEN_PER_PLACE, each: perEndpoint * TAKEN_PER_PLACE, leaseMs, now, without });
+      const events: OutboxJob[] = [];
+      for (const job of jobs) {
+        const { endpoint, caller = '' } = job;
+        if (endpoint === undefined) events.push(job);
+        else lanes.add({ job, endpoint, caller, until: now + leaseMs });
+      }
+      if (events.length > 0) await fanOut(events);
       failures = 0;
-      const isFruitful = launch() > 0 || passed.includes(true);
-      quietUntil = isFruitful ? 0 : Math.min(due, runtime.now() + LOOK_MS * (1 + random()));
+      // What was taken is told, or left out the next time: whatever comes after it may be another's.
+      quietUntil = jobs.length > 0 ? 0 : Math.min(due, runtime.now() + LOOK_MS * (1 + random()));
+      await pause(jobs.length);
     } catch (error) {
       failed(error);
     }
   }
 
+  /** Lets all else of the process have its turn, once so much was done. */
+  async function pause(count: number): Promise<void> {
+    work += count;
+    if (work < WORK_PER_TURN) return;
+    work = 0;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+
   function failed(error: unknown): void {
     failures += 1;
-    more = false;
     quietUntil = runtime.now() + restAfter(failures, random());
     report(error);
   }
 
-  /** Whether the outbox has something else in its place by now, so that what comes after it may be asked for. */
-  async function accept(job: OutboxJob, until: number, all: Endpoints['now']): Promise<boolean> {
-    const { endpoint } = job;
-    if (endpoint === undefined) {
-      await fanOut(job, await all());
-      return true;
+  /** Each event becomes a job for each endpoint that wants it, all in one step. */
+  async function fanOut(jobs: readonly OutboxJob[]): Promise<void> {
+    // Read after the jobs: an endpoint that was registered before an event is told of it, by whichever process it was.
+    const all = [...(await endpoints.now()).values()];
+    const together = Math.max(1, Math.floor(WORK_PER_TURN / (all.length + 1)));
+    for (let at = 0; at < jobs.length; at += together) {
+      await Promise.all(
+        jobs.slice(at, at + together).map((job) => {
+          const { event } = job;
+          const wanting = all.filter((one) => wants(one, event));
+          return end(
+            job,
+            wanting.map(({ id, caller }) => ({ event, endpoint: id, caller, failures: 0, dueAt: runtime.now() })),
+          );
+        }),
+      );
+      await pause(together * (all.length + 1));
     }
-    const now = runtime.now();
-    const laterMs = lanes.add({ job, endpoint, until }, now);
-    // Due later, it no longer stands before what is for others.
-    if (laterMs > 0) await end(job, [again(job, endpoint, now + laterMs)]);
-    return laterMs > 0;
   }
 
-  /** An event becomes a job for each endpoint that wants it, all in one step. */
-  async function fanOut(job: OutboxJob, all: readonly Endpoint[]): Promise<void> {
-    const { event } = job;
-    const ids = all.filter((one) => wants(one, event)).map(({ id }) => id);
-    await end(
-      job,
-      ids.map((endpoint) => ({ event, endpoint, failures: 0, dueAt: runtime.now() })),
-    );
-  }
-
-  function launch(): number {
-    let launched = 0;
+  function launch(): void {
     while (!isClosing()) {
       const leased = lanes.next(runtime.now());
       if (leased === undefined) break;
-      launched += 1;
-      const run = runOne(leased).finally(() => {
-        runs.delete(run);
+      const stop = new AbortController();
+      const { id } = leased.job;
+      const done = runOne(leased, stop.signal).finally(() => {
+        runs.delete(id);
         lanes.end(leased, runtime.now());
+        askForMore();
         wake();
       });
-      runs.add(run);
+      runs.set(id, { stop, done });
+      askForMore();
     }
-    return launched;
+    const excess = lanes.excess(runtime.now());
+    if (excess !== undefined) runs.get(excess.job.id)?.stop.abort();
+  }
+
+  /** Who was left out may be told something now. */
+  function askForMore(): void {
+    if (isNarrow && failures === 0) quietUntil = 0;
   }
 
   /** One delivery and what follows of it. It never rejects: what could not be written is given again when its lease is over. */
-  async function runOne({ job, endpoint }: Leased): Promise<void> {
+  async function runOne({ job, endpoint }: Leased, stopped: AbortSignal): Promise<void> {
     try {
-      const isTarget = ({ id, disabledAt }: Endpoint) => id === endpoint && disabledAt === undefined;
-      const target = (await endpoints.all()).find(isTarget) ?? (await endpoints.now()).find(isTarget);
+      const target = asTarget((await endpoints.all()).get(endpoint)) ?? asTarget((await endpoints.now()).get(endpoint));
       if (target === undefined) return await end(job, []);
-      const outcome = await outcomeOf(job, target);
-      await end(job, outcome.told ? [] : await afterFailure(job, target, outcome));
+      const outcome = await outcomeOf(job, target, stopped);
+      await end(job, outcome.told ? [] : await afterFailure(job, target, outcome, stopped));
       const now = runtime.now();
       // After the job: what is known of the endpoint is of less weight.
       if (outcome.told && isNews(target, now)) await endpoints.change(endpoint, accepting(now));
@@ -179,22 +198,22 @@ export function createWorker(parts: WorkerParts): Worker {
   }
 
   /** What is to be in the place of a job that was not delivered. */
-  async function afterFailure(job: OutboxJob, endpoint: Endpoint, outcome: Failure): Promise<NextJob[]> {
+  async function afterFailure(job: OutboxJob, endpoint: Endpoint, outcome: Failure, stopped: AbortSignal): Promise<NextJob[]> {
     const now = runtime.now();
     // It was we who stopped: it may have arrived, and it is told again.
-    if (cut.signal.aborted) return [again(job, endpoint.id, now)];
+    if (stopped.aborted) return [again(job, isClosing() ? now : now + GAVE_WAY_MS)];
     const tries = job.failures + 1;
     const { status, askedMs } = outcome;
     const dueAt = status === GONE ? undefined : nextTry(tries, now, random(), askedMs);
-    if (dueAt !== undefined) return [{ event: job.event, endpoint: endpoint.id, failures: tries, dueAt }];
+    if (dueAt !== undefined) return [{ ...again(job, dueAt), failures: tries }];
     const disabled = await endpoints.change(endpoint.id, disabling(endpoint, now, status === GONE));
     report(givenUp(job, tries, outcome, disabled === undefined ? SKIPPED : DISABLED));
     return [];
   }
 
-  async function outcomeOf({ event }: OutboxJob, endpoint: Endpoint): Promise<Outcome> {
+  async function outcomeOf({ event }: OutboxJob, endpoint: Endpoint, stopped: AbortSignal): Promise<Outcome> {
     try {
-      const { status, retryAfter } = await deliver(messageOf(endpoint, event, runtime.now()), cut.signal);
+      const { status, retryAfter } = await deliver(messageOf(endpoint, event, runtime.now()), stopped);
       if (status >= 200 && status < 300) return { told: true };
       return { told: false, status, askedMs: askedWait(status, retryAfter, runtime.now()) };
     } catch (cause) {
@@ -219,11 +238,12 @@ export function createWorker(parts: WorkerParts): Worker {
     await working;
     const ended = new AbortController();
     const late = runtime.sleep(CLOSE_MS, ended.signal).then(
-      () => cut.abort(),
+      () => runs.forEach((run) => run.stop.abort()),
       () => undefined,
     );
     // What only waited here waits on in the outbox, for anybody.
-    await Promise.all([...runs, ...lanes.clear().map(({ job, endpoint }) => end(job, [again(job, endpoint, job.dueAt)]).catch(report))]);
+    const givenBack = lanes.clear().map(({ job }) => end(job, [again(job, job.dueAt)]).catch(report));
+    await Promise.all([...[...runs.values()].map(({ done }) => done), ...givenBack]);
     ended.abort();
     await late;
   }
@@ -236,7 +256,7 @@ export function createWorker(parts: WorkerParts): Worker {
         added = true;
         wake();
       });
-      working = work();
+      working = loop();
     },
     close() {
       // Set before anything is awaited: the loop looks at it.
@@ -247,8 +267,13 @@ export function createWorker(parts: WorkerParts): Worker {
   };
 }
 
-function again({ event, failures }: OutboxJob, endpoint: string, dueAt: number): NextJob {
-  return { event, endpoint, failures, dueAt };
+function again({ id: _, ...job }: OutboxJob, dueAt: number): NextJob {
+  return { ...job, dueAt };
+}
+
+/** An endpoint that is told something. */
+function asTarget(endpoint: Endpoint | undefined): Endpoint | undefined {
+  return endpoint?.disabledAt === undefined ? endpoint : undefined;
 }
 
 /** Neither its address, which may hold a token, nor anything that it said. */

@@ -3,7 +3,7 @@ import { systemRuntime } from '../runtime.js';
 import { createAttemptStore } from './attempt-store.js';
 import { jobsOf } from './notices.js';
 import { wantsOutbox, type JournalOptions } from './options.js';
-import { createListeners, isJob, outboxOver } from './outbox-port.js';
+import { announce, createOutboxListeners, outboxOver } from './outbox-port.js';
 import { createOutboxStore, type OutboxRecord } from './outbox-store.js';
 import type { Attempt, Journal } from './types.js';
 
@@ -46,18 +46,21 @@ export function memoryJournal(options: JournalOptions = {}): Journal {
 
 function createOutbox() {
   const store = createOutboxStore();
-  const listeners = createListeners();
+  const listeners = createOutboxListeners();
   return {
     tell(before: Attempt | undefined, after: Attempt | undefined) {
-      const jobs = jobsOf(before, after, systemRuntime.now());
-      for (const job of jobs) store.add(job);
-      if (jobs.length > 0) listeners.call();
+      const { jobs } = store.add(jobsOf(before, after, systemRuntime.now()));
+      announce(
+        listeners,
+        store,
+        jobs.map((job) => ({ job })),
+      );
     },
     port: outboxOver(async (work) => {
       const records: OutboxRecord[] = [];
       const result = work(store, (record) => records.push(record));
-      if (records.some(isJob)) listeners.call();
+      announce(listeners, store, records);
       return result;
-    }, listeners.add),
+    }, listeners),
   };
 }

@@ -5,7 +5,7 @@ const NAMES: readonly unknown[] = webhookEvents;
 /** Whether parsed JSON is a job, in all that an outbox itself looks at. */
 export function isOutboxJob(value: unknown): value is OutboxJob {
   if (!isRecord(value)) return false;
-  const { id, event, endpoint, failures, dueAt } = value;
+  const { id, event, endpoint, caller, failures, dueAt } = value;
   return (
     typeof id === 'string' &&
     isRecord(event) &&
@@ -13,7 +13,8 @@ export function isOutboxJob(value: unknown): value is OutboxJob {
     NAMES.includes(event['type']) &&
     typeof event['timestamp'] === 'string' &&
     isRecord(event['data']) &&
-    (endpoint === undefined || typeof endpoint === 'string') &&
+    typeof event['data']['wallet'] === 'string' &&
+    [endpoint, caller].every((text) => text === undefined || typeof text === 'string') &&
     typeof failures === 'number' &&
     typeof dueAt === 'number'
   );

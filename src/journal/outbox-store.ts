@@ -1,7 +1,9 @@
 import { randomBytes } from '@noble/hashes/utils';
 import { hex } from '@scure/base';
+import { createHeap } from './heap.js';
 import { copyOfEndpoint, copyOfJob } from './outbox-json.js';
-import type { Endpoint, NextJob, Outbox, OutboxJob } from './outbox.js';
+import { createTurns, laneOf, type Turn } from './outbox-turns.js';
+import { MOST_JOBS, type Endpoint, type NextJob, type OutboxJob, type TakeOptions } from './outbox.js';
 
 /** All that an outbox knows. */
 export interface OutboxContent {
@@ -33,65 +35,101 @@ export function hasPlaceFor({ id, caller }: Endpoint, all: readonly Endpoint[], 
 /** Until when jobs that were taken are nobody else's, by their ids. Milliseconds since the epoch. */
 export type Leases = ReadonlyMap<string, number>;
 
+/** What became of an outbox when jobs were added. */
+export interface Added {
+  readonly jobs: readonly OutboxJob[];
+  /** Ids of those that were dropped for them. */
+  readonly dropped: readonly string[];
+}
+
 /**
  * The jobs and endpoints of a journal that has them all at hand. It knows nothing of promises: each call is one step. What it is given it
  * copies; what it gives belongs to it.
  */
 export interface OutboxStore {
-  /** Names a job and adds it. */
-  add(next: NextJob): OutboxJob;
-  take(options: Parameters<Outbox['take']>[0]): OutboxJob[];
-  /** As the outbox's; returns the jobs that were put in its place, or undefined where it had been ended. */
-  finish(id: string, next: readonly NextJob[]): OutboxJob[] | undefined;
+  /** Names jobs and adds them. */
+  add(next: readonly NextJob[]): Added;
+  take(options: TakeOptions): OutboxJob[];
+  /** As the outbox's; undefined where it had been ended. */
+  finish(id: string, next: readonly NextJob[]): Added | undefined;
   endpoints(): Endpoint[];
   /** As the outbox's; returns the endpoint as kept, undefined where it was not added. */
   addEndpoint(endpoint: Endpoint, most: number): Endpoint | undefined;
   changeEndpoint(id: string, change: (endpoint: Endpoint) => Endpoint | undefined): Endpoint | undefined;
   removeEndpoint(id: string): boolean;
   leases(): Leases;
+  /** How many jobs were dropped since this was asked last. */
+  dropped(): number;
   /** Does again what was written down. */
   restore(record: OutboxRecord): void;
   content(): OutboxContent;
 }
 
-/** Who waits, in the order in which they are given. */
-interface Waiting {
-  readonly id: string;
-  readonly dueAt: number;
-  readonly ordinal: number;
-}
+/** A job that is on record, in the lane that it waits in while it is not taken. */
+type Kept = Turn & { readonly job: OutboxJob };
 
 /** @param before - What was taken of it, by a store that knew the same jobs. */
 export function createOutboxStore(records: Iterable<OutboxRecord> = [], before: Leases = new Map()): OutboxStore {
-  const jobs = new Map<string, Waiting & { readonly job: OutboxJob }>();
+  const jobs = new Map<string, Kept>();
+  /** The same by owner, each in the order in which they were added. */
+  const owned = new Map<string, Set<string>>();
   const endpoints = new Map<string, Endpoint>();
   const leases = new Map<string, number>();
-  // Those that nobody has, what is due first coming first. What is ended stays until its turn comes.
-  const queue: Waiting[] = [];
+  const ends = createHeap<{ readonly id: string; readonly until: number }>((one, other) => one.until < other.until);
+  const turns = createTurns(({ id }) => jobs.has(id) && !leases.has(id));
   // No id is given twice, also by stores that follow each other on one file.
   const name = hex.encode(randomBytes(8));
   let made = 0;
   let added = 0;
+  let lost = 0;
 
-  const wait = (one: Waiting): void => {
-    let [low, high] = [0, queue.length];
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      const other = queue[middle];
-      if (other !== undefined && isBefore(other, one)) low = middle + 1;
-      else high = middle;
-    }
-    queue.splice(low, 0, one);
-  };
-  const keep = (job: OutboxJob): void => {
-    const one = { id: job.id, dueAt: job.dueAt, ordinal: (added += 1), job };
+  const keep = (job: OutboxJob): Kept => {
+    const one = { ...laneOf(job), id: job.id, dueAt: job.dueAt, ordinal: (added += 1), job };
     jobs.set(job.id, one);
-    wait(one);
+    owned.set(one.owner, (owned.get(one.owner) ?? new Set()).add(job.id));
+    // What is taken is in no lane.
+    if (!leases.has(job.id)) turns.add(one);
+    return one;
   };
   const named = (next: NextJob): OutboxJob => copyOfJob({ ...next, id: `${name}-${(made += 1)}` });
-  const end = (id: string): boolean => {
-    leases.delete(id);
-    return jobs.delete(id);
+  const end = (id: string): void => {
+    const one = jobs.get(id);
+    if (one === undefined) return;
+    jobs.delete(id);
+    const own = owned.get(one.owner);
+    own?.delete(id);
+    if (own?.size === 0) owned.delete(one.owner);
+    if (!leases.delete(id)) turns.forget(one);
+  };
+  const lease = (id: string, until: number): void => {
+    leases.set(id, until);
+    ends.add({ id, until });
+  };
+  const freeLate = (now: number): void => {
+    for (let next = ends.first(); next !== undefined && next.until <= now; next = ends.first()) {
+      ends.removeFirst();
+      if (leases.get(next.id) !== next.until) continue;
+      leases.delete(next.id);
+      const one = jobs.get(next.id);
+      if (one !== undefined) turns.add(one);
+    }
+  };
+  const largest = (): string =>
+    [...owned].reduce<readonly [string, number]>((most, [owner, { size }]) => (size > most[1] ? [owner, size] : most), ['', 0])[0];
+  const dropFrom = (owner: string): string[] => {
+    const [oldest] = owned.get(owner) ?? [];
+    if (oldest === undefined) return [];
+    end(oldest);
+    return [oldest];
+  };
+  const addAll = (all: readonly OutboxJob[]): Added => {
+    const dropped = all.flatMap((job) => {
+      const { owner } = keep(job);
+      if ((owned.get(owner)?.size ?? 0) > MOST_JOBS.ofOne) return dropFrom(owner);
+      return jobs.size > MOST_JOBS.inAll ? dropFrom(largest()) : [];
+    });
+    lost += dropped.length;
+    return { jobs: all, dropped };
   };
   const restore = (record: OutboxRecord): void => {
     if ('job' in record) keep(record.job);
@@ -99,46 +137,26 @@ export function createOutboxStore(records: Iterable<OutboxRecord> = [], before: 
     else if ('endpoint' in record) endpoints.set(record.endpoint.id, record.endpoint);
     else endpoints.delete(record.endpointGone);
   };
-  const freeLate = (now: number): void => {
-    for (const [id, until] of leases) {
-      if (until > now) continue;
-      leases.delete(id);
-      const one = jobs.get(id);
-      if (one !== undefined) wait(one);
-    }
-  };
 
+  for (const [id, until] of before) lease(id, until);
   for (const record of records) restore(record);
-  for (const [id, until] of before) if (jobs.has(id)) leases.set(id, until);
 
   return {
-    add(next) {
-      const job = named(next);
-      keep(job);
-      return job;
-    },
-    take({ limit, leaseMs, now }) {
+    add: (next) => addAll(next.map(named)),
+    take(options) {
+      const { leaseMs, now } = options;
       freeLate(now);
-      const taken: OutboxJob[] = [];
-      let seen = 0;
-      for (const { id, dueAt } of queue) {
-        if (dueAt > now || taken.length >= limit) break;
-        seen += 1;
-        const job = jobs.get(id)?.job;
-        if (job === undefined || leases.has(id)) continue;
-        leases.set(id, now + leaseMs);
-        taken.push(job);
-      }
-      queue.splice(0, seen);
-      return taken;
+      return turns.take(options).flatMap(({ id }) => {
+        lease(id, now + leaseMs);
+        return jobs.get(id)?.job ?? [];
+      });
     },
     finish(id, next) {
       if (!jobs.has(id)) return undefined;
       // Named before anything is ended: what is no job must leave all as it was.
       const copies = next.map(named);
       end(id);
-      for (const job of copies) keep(job);
-      return copies;
+      return addAll(copies);
     },
     endpoints: () => [...endpoints.values()],
     addEndpoint(given, most) {
@@ -157,11 +175,12 @@ export function createOutboxStore(records: Iterable<OutboxRecord> = [], before: 
     },
     removeEndpoint: (id) => endpoints.delete(id),
     leases: () => new Map(leases),
+    dropped() {
+      const count = lost;
+      lost = 0;
+      return count;
+    },
     restore,
     content: () => ({ jobs: [...jobs.values()].map(({ job }) => job), endpoints: [...endpoints.values()] }),
   };
-}
-
-function isBefore(one: Waiting, other: Waiting): boolean {
-  return one.dueAt === other.dueAt ? one.ordinal < other.ordinal : one.dueAt < other.dueAt;
 }

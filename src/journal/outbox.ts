@@ -68,6 +68,8 @@ export interface OutboxJob {
   readonly event: WebhookEvent;
   /** The endpoint's id. Without: the event is yet to be handed to the endpoints, each by a job of its own. */
   readonly endpoint?: string;
+  /** Whose endpoint it is, as the endpoint says. Callers take turns. */
+  readonly caller?: string;
   /** Deliveries that failed. */
   readonly failures: number;
   /** Not before; milliseconds since the epoch. */
@@ -103,16 +105,40 @@ export interface Endpoint {
   readonly disabledAt?: number;
 }
 
+/** A question for jobs. */
+export interface TakeOptions {
+  readonly limit: number;
+  /** Milliseconds for which nobody else is given them. */
+  readonly leaseMs: number;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  /** The most for one endpoint. */
+  readonly each?: number;
+  /** For whom none are wanted now. */
+  readonly without?: {
+    /** Callers, with all of their endpoints `but` those. */
+    readonly callers?: readonly string[];
+    readonly but?: readonly string[];
+    readonly endpoints?: readonly string[];
+  };
+}
+
+/**
+ * How many jobs an outbox keeps: those for the endpoints of one caller, those that tell of one wallet and are yet to be handed out, and all together. Beyond,
+ * those go that were put there first: of the caller or wallet with too many, or with the most.
+ */
+export const MOST_JOBS = { ofOne: 10_000, inAll: 50_000 } as const;
+
 /**
  * What waits to be told, and to whom. Its events are written by the journal, in one step with the attempt that they are about. A write has
  * happened, durably where the journal is durable, when its promise resolves.
  */
 export interface Outbox {
   /**
-   * Jobs that are due, those that have waited longest first, at most `limit`. Nobody else is given them for `leaseMs`, or until this process ends;
-   * one that is not finished by then is given again.
+   * Jobs that are due: one of each caller in turn, of each those that have waited longest first. Nobody else is given them for `leaseMs`, or until this process
+   * ends; one that is not finished by then is given again.
    */
-  take(options: { readonly limit: number; readonly leaseMs: number; readonly now: number }): Promise<OutboxJob[]>;
+  take(options: TakeOptions): Promise<OutboxJob[]>;
   /** Ends a job that was taken and puts others in its place, in one step. Nothing where it has been ended meanwhile. */
   finish(job: OutboxJob, next: readonly NextJob[]): Promise<void>;
   /** All of them, in the order in which they were made. */
@@ -128,4 +154,6 @@ export interface Outbox {
   removeEndpoint(id: string): Promise<boolean>;
   /** Calls when this process may have added a job; who delivers asks again then. What others add is found by asking. Returns how to stop. */
   onAdded(listener: () => void): () => void;
+  /** Calls where this process has dropped jobs, as there were more than {@link MOST_JOBS}, with their number. Returns how to stop. */
+  onDropped(listener: (count: number) => void): () => void;
 }

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { ConfigError, TransportError } from '../../../src/errors.js';
 import { jobsOf } from '../../../src/journal/notices.js';
 import { wantsOutbox, type JournalOptions } from '../../../src/journal/options.js';
-import { createListeners, outboxOver } from '../../../src/journal/outbox-port.js';
+import { createOutboxListeners, outboxOver, writeAdded } from '../../../src/journal/outbox-port.js';
 import type { Attempt, Journal } from '../../../src/journal/types.js';
 import type { Cap } from '../../../src/policy/caps.js';
 import { systemRuntime } from '../../../src/runtime.js';
@@ -24,7 +24,7 @@ export function journalAt(path: string, parts: LogParts, options: JournalOptions
     throw new ConfigError('invalid_option', 'fileJournal needs the path of a file.', { details: { option: 'path' } });
   const file = resolve(path);
   const keepsEvents = wantsOutbox(options);
-  const listeners = createListeners();
+  const listeners = createOutboxListeners();
   let share: Promise<Share> | undefined;
   let closed: Promise<void> | undefined;
   const open = async (): Promise<Share> => {
@@ -32,8 +32,9 @@ export function journalAt(path: string, parts: LogParts, options: JournalOptions
       const opened = await shareLog(file, parts);
       if (!keepsEvents) return opened;
       opened.log.keepEvents();
-      const stop = opened.log.onAdded(listeners.call);
-      return { ...opened, leave: () => opened.leave().finally(stop) };
+      const { added, dropped } = opened.log.listeners;
+      const stops = [added.add(listeners.added.call), dropped.add(listeners.dropped.call)];
+      return { ...opened, leave: () => opened.leave().finally(() => stops.forEach((stop) => stop())) };
     } catch (error) {
       share = undefined;
       throw unavailable(file, error);
@@ -83,7 +84,7 @@ export function journalAt(path: string, parts: LogParts, options: JournalOptions
       yield* await run(({ attempts }) => attempts.owners());
     },
     used: (owner, caps, now) => run(({ attempts }) => attempts.used(owner, caps, now)),
-    ...(keepsEvents && { outbox: outboxOver((work) => run(({ outbox }, write) => work(outbox, write)), listeners.add) }),
+    ...(keepsEvents && { outbox: outboxOver((work) => run(({ outbox }, write) => work(outbox, write)), listeners) }),
     close() {
       closed ??= share === undefined ? Promise.resolve() : leave(share);
       return closed;
@@ -99,7 +100,7 @@ function tell(
   after: Attempt | undefined,
 ): void {
   if (!keepsEvents) return;
-  for (const job of jobsOf(before, after, systemRuntime.now())) write({ job: outbox.add(job) });
+  writeAdded(outbox.add(jobsOf(before, after, systemRuntime.now())), write);
 }
 
 async function leave(share: Promise<Share>): Promise<void> {

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import { createAttemptStore, isClosed, type AttemptStore, type Carried, type StoreContent } from '../../../src/journal/attempt-store.js';
 import { ConfigError } from '../../../src/errors.js';
-import { createListeners, isJob } from '../../../src/journal/outbox-port.js';
+import { announce, createOutboxListeners, type OutboxListeners } from '../../../src/journal/outbox-port.js';
 import { createOutboxStore, hasReaders, type Leases, type OutboxRecord, type OutboxStore } from '../../../src/journal/outbox-store.js';
 import type { Attempt } from '../../../src/journal/types.js';
 import { removeFile, type Disk } from './disk.js';
@@ -28,8 +28,8 @@ export interface FileLog {
   run<T>(work: Work<T>): Promise<T>;
   /** From now on events are kept, whoever writes what they tell of. */
   keepEvents(): void;
-  /** Calls when a job was added. Returns how to stop. */
-  onAdded(listener: () => void): () => void;
+  /** Who hears of what happens to the outbox. */
+  readonly listeners: OutboxListeners;
   /** After all work that was begun. */
   close(): Promise<void>;
 }
@@ -79,7 +79,7 @@ async function logOn(path: string, lock: FileLock, { disk, compactFrom }: LogPar
   let wanted = false;
   // Of jobs whose takers know of it: nothing of it is in the file.
   let leases: Leases = new Map();
-  const listeners = createListeners();
+  const listeners = createOutboxListeners();
   // The file or its directory may not be as memory has it.
   let doubtful = false;
   let checkAt = compactFrom;
@@ -132,7 +132,7 @@ async function logOn(path: string, lock: FileLock, { disk, compactFrom }: LogPar
       if (records.length > 0) await append(records);
       leases = outbox.leases();
       for (const tell of outcomes) tell();
-      if (records.some(isJob)) listeners.call();
+      announce(listeners, outbox, records);
     } catch (cause) {
       // What failed must not come back: were this process to end now, the line could be found whole.
       if (doubtful) await recover().catch(() => undefined);
@@ -205,7 +205,7 @@ async function logOn(path: string, lock: FileLock, { disk, compactFrom }: LogPar
     keepEvents() {
       wanted = true;
     },
-    onAdded: listeners.add,
+    listeners,
     async close() {
       await running;
       try {

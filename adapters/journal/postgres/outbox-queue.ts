@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type PgBoss from 'pg-boss';
-import type { NextJob, OutboxJob } from '../../../src/journal/outbox.js';
+import { laneOf, ofCaller, type Lane } from '../../../src/journal/outbox-turns.js';
+import type { NextJob, OutboxJob, TakeOptions } from '../../../src/journal/outbox.js';
 import type { Database, Query } from './database.js';
 import { digest, lockKey } from './keys.js';
 import { loadPeer } from './peer.js';
@@ -8,15 +9,35 @@ import { loadPeer } from './peer.js';
 /** Jobs in Postgres, kept by pg-boss. Each call is part of the transaction that its `query` is of. Times are milliseconds since the epoch. */
 export interface JobQueue {
   add(query: Query, jobs: readonly NextJob[]): Promise<void>;
-  /** Those that are due at a time, or by the database's own clock. */
-  take(query: Query, options: { readonly limit: number; readonly leaseMs: number; readonly now: number }): Promise<OutboxJob[]>;
+  /** Those that are due at the time, or by the database's own clock. */
+  take(query: Query, options: TakeOptions): Promise<OutboxJob[]>;
   /** Lets those be taken again whose lease is over. Returns when the next lease ends. */
   free(query: Query, now: number): Promise<number | undefined>;
   /** How many of them were there. */
   end(query: Query, ids: readonly string[]): Promise<number>;
+  /** Removes those that are too many, and returns how many that were. */
+  trim(query: Query, most: { readonly ofOne: number; readonly inAll: number }): Promise<number>;
 }
 
 const QUEUE = 'webhooks';
+
+/** The lane of a job, as text that any text becomes: its owner in one half, its place in the other. pg-boss keeps it, and makes nothing of it. */
+const KEY = 'singleton_key collate "C"';
+const HALF = 32;
+/** Stands after all that an owner has. */
+const PAST = 'g';
+
+function keyOf({ owner, place }: Lane): string {
+  return ownerKey(owner) + placeKey(place);
+}
+
+function ownerKey(owner: string): string {
+  return digest('owner', owner).slice(0, HALF);
+}
+
+function placeKey(place: string): string {
+  return digest('place', place).slice(0, HALF);
+}
 
 /** A job waits for as long as it takes, however often a process dies over it: pg-boss drops none of its own accord. */
 const KEPT = {
@@ -40,32 +61,65 @@ export async function prepareJobs(database: Database, schema: string): Promise<v
     await query('select pg_advisory_lock($1::bigint)::text', [key]);
     await boss.start();
     // Looked at first: a user who may write the tables may have no right to more.
-    if ((await boss.getQueue(QUEUE)) === null) await boss.createQueue(QUEUE, { name: QUEUE, ...KEPT });
+    if ((await boss.getQueue(QUEUE)) === null) {
+      await boss.createQueue(QUEUE, { name: QUEUE, ...KEPT });
+      await query(`create index on "${schema}".job (${KEY}, start_after, created_on, id) where state < 'active'`);
+    }
     await query('select pg_advisory_unlock($1::bigint)::text', [key]);
   });
 }
 
 /**
- * Jobs in tables that exist. pg-boss asks the database's clock, and fixes leases when a job is written; who delivers has a clock of their own,
- * and says when they take it. What lies between is set in the columns that pg-boss reads.
+ * Jobs in tables that exist. pg-boss asks the database's clock, fixes leases when a job is written, and gives what is oldest: whoever delivers has a clock of their
+ * own, says when they take it, and gives callers their turns. So jobs are taken past pg-boss, in the columns that it reads.
  */
 export function jobsIn(schema: string): JobQueue {
   let loading: Promise<PgBoss> | undefined;
   const boss = () => (loading ??= bossOf(schema, () => Promise.reject(new Error('Every statement belongs to a transaction.'))));
   const jobs = `"${schema}".job`;
-  const past = `now() - interval '1 millisecond'`;
-  // Rows that somebody else is at are theirs.
-  const ready = `update ${jobs} set start_after = ${past} where name = $1 and id in (
-    select id from ${jobs} where name = $1 and state < 'active' and start_after between now() and $2 for update skip locked)`;
+  /** The owner after which to go on: each question begins with another. */
+  let cursor = '';
   const free = `with freed as (
-      update ${jobs} set state = 'retry', start_after = ${past} where name = $1 and id in (
+      update ${jobs} set state = 'retry' where name = $1 and id in (
         select id from ${jobs} where name = $1 and state = 'active' and started_on + expire_in <= $2 for update skip locked))
     select (extract(epoch from min(started_on + expire_in)) * 1000)::text as next from ${jobs}
     where name = $1 and state = 'active' and started_on + expire_in > $2`;
-  const lease = `with leased as (
-      update ${jobs} set started_on = $3, expire_in = $4::float8 * interval '1 millisecond'
-      where name = $1 and id = any ($2::uuid[]) returning id, data, priority, created_on)
-    select id::text, data->>'job' as job from leased order by priority desc, created_on, id`;
+  const next = (after: string, before = '') =>
+    `(select ${KEY} from ${jobs} where name = $1 and state < 'active' and ${KEY} > ${after} ${before} order by ${KEY} limit 1)`;
+  // By the index alone from each owner to the next, and from each of its places to the next: never over all jobs. As many owners as jobs are asked for, so that
+  // each has its turn.
+  const take = `with recursive owners as (
+      select left(${next('$2')}, ${HALF}) as owner, 1 as place
+      union all
+      select left(${next(`owner || '${PAST}'`)}, ${HALF}), place + 1 from owners where owner is not null and place < $3
+    ), lanes as (
+      select owner, key from owners, lateral (
+        with recursive keys as (
+          select ${next('owner', `and ${KEY} < owner || '${PAST}'`)} as key
+          union all
+          select ${next('key', `and ${KEY} < owner || '${PAST}'`)} from keys where key is not null
+        ) select key from keys where key is not null) as places
+      where owner is not null and right(key, ${HALF}) <> all ($7) and (owner <> all ($8) or right(key, ${HALF}) = any ($9))
+    ), found as (
+      select one.*, row_number() over (partition by owner order by start_after, created_on, id) as turn from lanes, lateral (
+        select id, start_after, created_on from ${jobs} where name = $1 and state < 'active' and ${KEY} = key and start_after <= greatest($5, now())
+        order by start_after, created_on, id limit case when right(key, ${HALF}) = '${placeKey('')}' then $3 else $4 end for update skip locked) as one
+    ), chosen as (
+      select * from found order by turn, start_after, created_on, id limit $3
+    ), leased as (
+      update ${jobs} set state = 'active', started_on = $5, expire_in = $6::float8 * interval '1 millisecond'
+      where name = $1 and id in (select id from chosen) returning id, data
+    )
+    select last, full_page, id, job from (select max(owner) as last, (count(owner) = $3)::text as full_page from owners) as page left join (
+      select id::text, data->>'job' as job, turn, start_after, created_on from leased join chosen using (id)) as given on true
+    order by turn, start_after, created_on, id`;
+  const trim = `delete from ${jobs} where name = $1 and id in (
+      select id from (
+        select id, place, row_number() over (order by place, id) as overall from (
+          select id, row_number() over (partition by left(${KEY}, ${HALF}) order by created_on desc, id desc) as place from ${jobs} where name = $1
+        ) as ranked) as counted
+      where place > $2 or overall > $3)
+    returning id::text`;
 
   return {
     async add(query, next) {
@@ -80,12 +134,19 @@ export function jobsIn(schema: string): JobQueue {
       if (inserted !== next.length)
         throw new Error(`pg-boss took ${inserted} of ${next.length} jobs: see that "${schema}".queue has a row of the name ${QUEUE}.`);
     },
-    async take(query, { limit, leaseMs, now }) {
-      await query(ready, [QUEUE, timeOf(now)]);
-      const found = await fetched(await boss(), query, limit);
-      if (found.length === 0) return [];
-      const rows = await query(lease, [QUEUE, found, timeOf(now), leaseMs]);
-      return rows.map(({ id = '', job = 'null' }) => ({ ...jobOf(job), id }));
+    async take(query, { limit, leaseMs, now, each = limit, without = {} }) {
+      const { callers = [], but = [], endpoints = [] } = without;
+      const lists = [endpoints.map(placeKey), callers.map((caller) => ownerKey(ofCaller(caller))), but.map(placeKey)];
+      const taken: OutboxJob[] = [];
+      // Once around, from wherever the last question ended.
+      for (let isRound = cursor === ''; ;) {
+        const rows = await query(take, [QUEUE, cursor, limit - taken.length, each, timeOf(now), leaseMs, ...lists]);
+        for (const { id, job } of rows) if (id !== undefined && job !== undefined) taken.push({ ...jobOf(job), id });
+        const [page] = rows;
+        cursor = page?.['full_page'] === 'true' ? `${page['last'] ?? ''}${PAST}` : '';
+        if (taken.length >= limit || (cursor === '' && isRound)) return taken;
+        isRound ||= cursor === '';
+      }
     },
     async free(query, now) {
       const [row] = await query(free, [QUEUE, timeOf(now)]);
@@ -96,6 +157,7 @@ export function jobsIn(schema: string): JobQueue {
       const ended: unknown = await (await boss()).deleteJob(QUEUE, [...ids], { db: { executeSql: executeOn(query) } });
       return typeof ended === 'object' && ended !== null && 'affected' in ended ? Number(ended.affected) : 0;
     },
+    trim: async (query, { ofOne, inAll }) => (await query(trim, [QUEUE, ofOne, inAll])).length,
   };
 }
 
@@ -109,29 +171,13 @@ function executeOn(query: Query): PgBoss.Db['executeSql'] {
   return async (text, values) => ({ rows: await query(text, values) });
 }
 
-async function fetched(boss: PgBoss, query: Query, batchSize: number): Promise<string[]> {
-  const failures: unknown[] = [];
-  const executeSql: PgBoss.Db['executeSql'] = async (text, values) => {
-    try {
-      return { rows: await query(text, values) };
-    } catch (error) {
-      failures.push(error);
-      throw error;
-    }
-  };
-  const jobs = await boss.fetch(QUEUE, { batchSize, db: { executeSql } });
-  // pg-boss takes a database that fails for one that has nothing to do.
-  if (failures.length > 0) throw failures[0];
-  return jobs.map(({ id }) => id);
-}
-
 function insertOf(job: NextJob, place: number): PgBoss.JobInsert {
   return {
     name: QUEUE,
     // As text within: `jsonb` would refuse a part of what strings may hold.
     data: { job: JSON.stringify(job) },
     startAfter: timeOf(job.dueAt),
-    priority: urgencyOf(job),
+    singletonKey: keyOf(laneOf(job)),
     id: idOf(job, place),
   };
 }
@@ -141,15 +187,7 @@ function jobOf(text: string): NextJob {
   return JSON.parse(text) as NextJob;
 }
 
-const ORIGIN = Date.UTC(2026, 0);
-
-/** pg-boss gives what is most urgent first: what is due first, to the second. An `integer` of Postgres has room for 68 years each way. */
-function urgencyOf({ dueAt }: NextJob): number {
-  const most = 2 ** 31 - 1;
-  return Math.max(-most, Math.min(most, Math.floor((ORIGIN - dueAt) / 1000)));
-}
-
-/** Of equally urgent ones it gives what was written first; and of those that were written together, the lowest id: what is due first, in their order. */
+/** Of those that are due at the same time and were written together, the lowest id comes first: in their order. */
 function idOf({ dueAt }: NextJob, place: number): string {
   const time = Math.max(0, Math.floor(dueAt)).toString(16).padStart(12, '0');
   const order = (place % 4096).toString(16).padStart(3, '0');

@@ -1,14 +1,19 @@
-import type { NextJob, Outbox } from '../../../src/journal/outbox.js';
-import { createListeners } from '../../../src/journal/outbox-port.js';
+import { createOutboxListeners } from '../../../src/journal/outbox-port.js';
+import { MOST_JOBS, type NextJob, type Outbox } from '../../../src/journal/outbox.js';
 import { batched } from './batch.js';
 import type { Database, Query } from './database.js';
+import { pastDeadlock } from './deadlock.js';
 import { digest } from './keys.js';
 import { endpointsIn } from './outbox-endpoints.js';
 import type { JobQueue } from './outbox-queue.js';
+import { ignored } from './pool.js';
 import type { Tables } from './schema.js';
 
 /** How long jobs may wait that another process took since and died over. Looking for them reads all jobs: it is not done each time. */
 const LOOK_MS = 2_000;
+
+/** Of so many jobs that are added one leads to a count of all, which reads all: the outbox holds about so many more than it is to, for each process. */
+const COUNTED = 1_000;
 
 /** A transaction that may add jobs, which are announced once it is committed. */
 export type Adding = <T>(
@@ -36,7 +41,7 @@ export interface Channel {
 
 /** An outbox in the tables of the journal and of pg-boss, which exist. */
 export function outboxIn(database: Database, tables: Tables, queue: JobQueue, channel: Channel): PostgresOutbox {
-  const listeners = createListeners();
+  const { added: listeners, dropped } = createOutboxListeners();
   const stops = new Set<() => void>();
   /** When a lease may be over that nobody has freed. Milliseconds since the epoch. */
   let lookAt = -Infinity;
@@ -54,8 +59,15 @@ export function outboxIn(database: Database, tables: Tables, queue: JobQueue, ch
         }),
       );
       if (added.length > 0) listeners.call();
+      // By chance, so that it is done also where each process adds but a few; after the write, which must not wait for it or fail with it.
+      if (Math.random() * COUNTED < added.length) void trimmed().catch(ignored);
       return result;
     };
+
+  const trimmed = async (): Promise<void> => {
+    const count = await pastDeadlock(() => database.transaction('trim', digest('trim'), (query) => queue.trim(query, MOST_JOBS)));
+    if (count > 0) dropped.call(count);
+  };
 
   // Who ends a job delivers, and so hears of what takes its place: to tell the others would only make commits wait for each other.
   const replacing = addingWith(() => Promise.resolve());
@@ -90,6 +102,7 @@ export function outboxIn(database: Database, tables: Tables, queue: JobQueue, ch
           if ((await queue.end(query, [job.id])) > 0) await add(next);
         });
       },
+      onDropped: dropped.add,
       onAdded(listener) {
         const stop = listeners.add(listener);
         stops.add(stop);
