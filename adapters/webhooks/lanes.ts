@@ -20,17 +20,15 @@ export interface LaneLimits {
   readonly neededMs: number;
 }
 
-/** Jobs that run, and jobs that wait for their endpoint or caller to have room. Callers take turns: who has the fewest under way comes first. */
+/** Jobs that run, and jobs that wait for their endpoint or caller to have room. Of callers comes first which has the fewest under way, and then which has used the least time. */
 export interface Lanes {
   readonly waiting: number;
-  /** Whether more is to be asked for. */
-  readonly hasRoom: boolean;
   /** For whom nothing is to be asked for, as something waits for them here: what is asked for is another's. */
   without(now: number): NonNullable<TakeOptions['without']>;
   add(leased: Leased): void;
   /** One that may run now, and counts as running until it has ended. */
   next(now: number): Leased | undefined;
-  /** One that is to be cut off: it takes long, for a caller with more under way than another that waits. */
+  /** One that is to be cut off: it takes long, for a caller with more under way than another for which something waits. */
   excess(now: number): Leased | undefined;
   end(leased: Leased, now: number): void;
   /** All that wait, which wait no longer. */
@@ -49,7 +47,9 @@ interface Share {
   /** By endpoint, none of them empty. */
   readonly waiting: Map<string, Leased[]>;
   size: number;
-  /** When its turn was last. */
+  /** Milliseconds that its deliveries took; for one that had nothing to do, no less than another had by then. */
+  used: number;
+  /** Which of all deliveries was the last of it to begin. */
   turn: number;
 }
 
@@ -58,10 +58,9 @@ const BEGINNING_MS = 250;
 /** Of those there may be so many times more, of all callers; beyond, what takes longer than a second gives way. */
 const UNDER_WAY = 8;
 const GIVES_WAY_MS = 1_000;
-/** What may wait here, for each delivery that may be under way at once: for a quick endpoint, for a caller, and for all. */
+/** What may wait here, for each delivery that may be under way at once: for a quick endpoint, and for a caller. */
 const WAITING_PER_PLACE = 16;
 const WAITING_PER_CALLER = 2;
-const WAITING_IN_ALL = 64;
 /** An endpoint that takes longer has nothing taken for it while something waits. */
 const SLOW_MS = 100;
 /** Endpoints that take longer share half of their caller's places, however many they are: who answers in time waits for none of them. */
@@ -78,7 +77,13 @@ export function createLanes({ concurrency, perEndpoint, neededMs }: LaneLimits):
   let turns = 0;
 
   const shareOf = (caller: string): Share => {
-    const share = shares.get(caller) ?? { caller, running: new Map(), waiting: new Map(), size: 0, turn: 0 };
+    const before = shares.get(caller);
+    if (before !== undefined) return before;
+    // What was not used is not saved up: it would keep all others waiting for as long.
+    let least = Infinity;
+    for (const { used } of shares.values()) least = Math.min(least, used);
+    const used = Math.max(took.usedBy(caller), Number.isFinite(least) ? least : 0);
+    const share = { caller, running: new Map(), waiting: new Map(), size: 0, used, turn: 0 };
     shares.set(caller, share);
     return share;
   };
@@ -124,7 +129,7 @@ export function createLanes({ concurrency, perEndpoint, neededMs }: LaneLimits):
     dropEmpty(share);
   };
   /** The lower of two comes first, in the first of these that differs. */
-  const rankOf = ({ caller, running: own, turn }: Share) => [own.size, took.isLate(caller, LATE_MS) ? 1 : 0, turn];
+  const rankOf = ({ caller, running: own, used, turn }: Share) => [own.size, took.isLate(caller, GIVES_WAY_MS) ? 1 : 0, used, turn];
   const comesBefore = (one: Share, other: Share): boolean => {
     const ranks = rankOf(other);
     const difference = rankOf(one)
@@ -153,9 +158,6 @@ export function createLanes({ concurrency, perEndpoint, neededMs }: LaneLimits):
   return {
     get waiting() {
       return waiting;
-    },
-    get hasRoom() {
-      return waiting < concurrency * WAITING_IN_ALL;
     },
     without(now) {
       const callers: string[] = [];
@@ -210,12 +212,13 @@ export function createLanes({ concurrency, perEndpoint, neededMs }: LaneLimits):
       const { share } = foremost(now) ?? {};
       if (share === undefined) return undefined;
       let most: Running | undefined;
-      let count = share.running.size;
+      // Of two that are as slow, one more would only put the one in the place of the other.
+      let least = share.running.size + (took.isLate(share.caller, GIVES_WAY_MS) ? 2 : 1);
       // In the order in which they began: of the caller with the most, the one that has taken longest.
       for (const run of running.values()) {
         const size = shares.get(run.caller)?.running.size ?? 0;
-        if (now - run.since < GIVES_WAY_MS || size <= count) continue;
-        [most, count] = [run, size];
+        if (now - run.since < GIVES_WAY_MS || size < least) continue;
+        [most, least] = [run, size + 1];
       }
       return most;
     },
@@ -224,8 +227,9 @@ export function createLanes({ concurrency, perEndpoint, neededMs }: LaneLimits):
       const since = share.running.get(job.id)?.since ?? now;
       running.delete(job.id);
       share.running.delete(job.id);
+      share.used += Math.max(1, now - since);
+      took.note(caller, endpoint, now - since, share.used);
       dropEmpty(share);
-      took.note(caller, endpoint, now - since);
     },
     clear() {
       const all = [...shares.values()].flatMap((share) => [...share.waiting.values()].flat());

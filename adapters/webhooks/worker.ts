@@ -3,7 +3,7 @@ import type { Endpoint, NextJob, Outbox, OutboxJob } from '../../src/journal/out
 import type { Runtime } from '../../src/runtime.js';
 import { DRAIN_MS, type Deliver } from './deliver.js';
 import { wants, type Endpoints } from './endpoints.js';
-import { createLanes, type Leased } from './lanes.js';
+import { createLanes, type Lanes, type Leased } from './lanes.js';
 import { messageOf } from './message.js';
 import { askedWait, nextTry, restAfter } from './schedule.js';
 import { accepting, disabling, isNews } from './standing.js';
@@ -43,7 +43,7 @@ const LONGEST_MS = 120_000;
 const WAIT_MS = 60_000;
 const WRITE_MS = 20_000;
 /** How often to see whether there is room again, besides when a delivery ends. */
-const FULL_MS = 100;
+const FULL_MS = 50;
 const TAKEN_PER_PLACE = 4;
 /** Jobs that are made or taken before anything else of the process has its turn. */
 const WORK_PER_TURN = 500;
@@ -65,11 +65,12 @@ export function createWorker(parts: WorkerParts): Worker {
   let working: Promise<void> | undefined;
   let closed: Promise<void> | undefined;
   let added = false;
-  let wake = (): void => undefined;
+  let hasNews = false;
+  let interrupt = (): void => undefined;
   /** Nothing is asked for before then, unless something happens. */
   let quietUntil = 0;
-  /** The last question left some callers or endpoints out. */
-  let isNarrow = false;
+  /** For whom nothing was asked for the last time. */
+  let leftOut = '';
   /** When a job of ours is due again, as far as is known. */
   let due = Infinity;
   let failures = 0;
@@ -83,31 +84,39 @@ export function createWorker(parts: WorkerParts): Worker {
 
   async function loop(): Promise<void> {
     while (!isClosing()) {
+      hasNews = false;
       launch();
-      if (added && failures === 0) quietUntil = 0;
-      added = false;
       const now = runtime.now();
+      const without = lanes.without(now);
+      // One that was left out may be told something now.
+      if (failures === 0 && (added || JSON.stringify(without) !== leftOut)) quietUntil = 0;
+      added = false;
       const isQuiet = now < quietUntil && quietUntil - now <= LONGEST_MS;
-      if (lanes.hasRoom && !isQuiet) await ask(now);
-      else await nap(lanes.waiting > 0 ? FULL_MS : quietUntil - now);
+      if (!isQuiet) await ask(now, without);
+      else await nap(lanes.waiting > 0 ? Math.min(FULL_MS, quietUntil - now) : quietUntil - now);
     }
   }
 
   /** Until something happens, or for so long; it does not keep the process alive. */
   async function nap(ms: number): Promise<void> {
-    if (added || isClosing()) return;
+    if (hasNews || isClosing()) return;
     const controller = new AbortController();
-    wake = () => controller.abort();
+    interrupt = () => controller.abort();
     await runtime.idle(ms, controller.signal).catch(() => undefined);
-    wake = () => undefined;
+    interrupt = () => undefined;
   }
 
-  async function ask(now: number): Promise<void> {
+  function wake(): void {
+    hasNews = true;
+    interrupt();
+  }
+
+  async function ask(now: number, without: ReturnType<Lanes['without']>): Promise<void> {
     if (due <= now) due = Infinity;
     try {
-      const without = lanes.without(now);
-      isNarrow = Object.values(without).some(({ length }) => length > 0);
-      const jobs = await outbox.take({ limit: concurrency * TAKEN_PER_PLACE, each: perEndpoint * TAKEN_PER_PLACE, leaseMs, now, without });
+      leftOut = JSON.stringify(without);
+      const [limit, perCaller] = [concurrency * TAKEN_PER_PLACE, concurrency];
+      const jobs = await outbox.take({ limit, perCaller, perEndpoint, leaseMs, now, without });
       const events: OutboxJob[] = [];
       for (const job of jobs) {
         const { endpoint, caller = '' } = job;
@@ -167,19 +176,12 @@ export function createWorker(parts: WorkerParts): Worker {
       const done = runOne(leased, stop.signal).finally(() => {
         runs.delete(id);
         lanes.end(leased, runtime.now());
-        askForMore();
         wake();
       });
       runs.set(id, { stop, done });
-      askForMore();
     }
     const excess = lanes.excess(runtime.now());
     if (excess !== undefined) runs.get(excess.job.id)?.stop.abort();
-  }
-
-  /** Who was left out may be told something now. */
-  function askForMore(): void {
-    if (isNarrow && failures === 0) quietUntil = 0;
   }
 
   /** One delivery and what follows of it. It never rejects: what could not be written is given again when its lease is over. */

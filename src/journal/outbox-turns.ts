@@ -22,7 +22,7 @@ export interface Turns {
   add(turn: Turn): void;
   /** One that is in its lane waits no more. */
   forget(lane: Lane): void;
-  take(options: Pick<TakeOptions, 'limit' | 'now' | 'each' | 'without'>): Turn[];
+  take(options: Omit<TakeOptions, 'leaseMs'>): Turn[];
 }
 
 interface Queue extends Lane {
@@ -122,20 +122,21 @@ export function createTurns(waits: (turn: Turn) => boolean): Turns {
       queue.jobs.keep(waits);
       if (!queue.isReady) removeEmpty(queue);
     },
-    take({ limit, now, each = Infinity, without = {} }) {
+    take({ limit, now, perEndpoint = Infinity, perCaller = Infinity, without = {} }) {
       wake(now);
       const isLeftOut = leftOutBy(without);
-      const given = new Map<Queue, number>();
+      const given = new Map<Queue | string, number>();
+      const count = (one: Queue | string) => given.get(one) ?? 0;
       const taken: Turn[] = [];
-      const mayGive = (queue: Queue) => (queue.place === '' || (given.get(queue) ?? 0) < each) && !isLeftOut(queue);
+      const mayGive = (queue: Queue) =>
+        queue.place === '' || (count(queue) < perEndpoint && count(queue.owner) < perCaller && !isLeftOut(queue));
       // Who gives goes to the end, where this comes by again; who has nothing to give is passed once.
       for (const [owner, own] of ready) {
         if (taken.length >= limit) break;
         const turn = give(own, now, mayGive);
         if (turn === undefined) continue;
         taken.push(turn);
-        const queue = queues.get(nameOf(turn));
-        if (queue !== undefined) given.set(queue, (given.get(queue) ?? 0) + 1);
+        for (const one of [owner, queues.get(nameOf(turn)) ?? owner]) given.set(one, count(one) + 1);
         ready.delete(owner);
         ready.set(owner, own);
       }

@@ -112,8 +112,9 @@ export interface TakeOptions {
   readonly leaseMs: number;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** The most for one endpoint. */
-  readonly each?: number;
+  /** The most for one endpoint, and for all of a caller's. */
+  readonly perEndpoint?: number;
+  readonly perCaller?: number;
   /** For whom none are wanted now. */
   readonly without?: {
     /** Callers, with all of their endpoints `but` those. */

@@ -101,11 +101,11 @@ export function jobsIn(schema: string): JobQueue {
         ) select key from keys where key is not null) as places
       where owner is not null and right(key, ${HALF}) <> all ($7) and (owner <> all ($8) or right(key, ${HALF}) = any ($9))
     ), found as (
-      select one.*, row_number() over (partition by owner order by start_after, created_on, id) as turn from lanes, lateral (
+      select one.*, right(key, ${HALF}) = '${placeKey('')}' as is_event, row_number() over (partition by owner order by start_after, created_on, id) as turn from lanes, lateral (
         select id, start_after, created_on from ${jobs} where name = $1 and state < 'active' and ${KEY} = key and start_after <= greatest($5, now())
         order by start_after, created_on, id limit case when right(key, ${HALF}) = '${placeKey('')}' then $3 else $4 end for update skip locked) as one
     ), chosen as (
-      select * from found order by turn, start_after, created_on, id limit $3
+      select * from found where turn <= $10 or is_event order by turn, start_after, created_on, id limit $3
     ), leased as (
       update ${jobs} set state = 'active', started_on = $5, expire_in = $6::float8 * interval '1 millisecond'
       where name = $1 and id in (select id from chosen) returning id, data
@@ -134,13 +134,13 @@ export function jobsIn(schema: string): JobQueue {
       if (inserted !== next.length)
         throw new Error(`pg-boss took ${inserted} of ${next.length} jobs: see that "${schema}".queue has a row of the name ${QUEUE}.`);
     },
-    async take(query, { limit, leaseMs, now, each = limit, without = {} }) {
+    async take(query, { limit, leaseMs, now, perEndpoint = limit, perCaller = limit, without = {} }) {
       const { callers = [], but = [], endpoints = [] } = without;
       const lists = [endpoints.map(placeKey), callers.map((caller) => ownerKey(ofCaller(caller))), but.map(placeKey)];
       const taken: OutboxJob[] = [];
       // Once around, from wherever the last question ended.
       for (let isRound = cursor === ''; ;) {
-        const rows = await query(take, [QUEUE, cursor, limit - taken.length, each, timeOf(now), leaseMs, ...lists]);
+        const rows = await query(take, [QUEUE, cursor, limit - taken.length, perEndpoint, timeOf(now), leaseMs, ...lists, perCaller]);
         for (const { id, job } of rows) if (id !== undefined && job !== undefined) taken.push({ ...jobOf(job), id });
         const [page] = rows;
         cursor = page?.['full_page'] === 'true' ? `${page['last'] ?? ''}${PAST}` : '';

@@ -1,0 +1,213 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Answer } from '../../../adapters/webhooks/deliver.js';
+import { createTurns, type Turn } from '../../../src/journal/outbox-turns.js';
+import { answered, createClock, hubOf, ok, type Clock, type Delivery, type Hub } from './clock.js';
+import { WALLET } from './signed.js';
+
+const SECOND_MS = 1_000;
+/** The wallet of the caller that is to hear in time; all other events are of another wallet. */
+const MINE = 'So11111111111111111111111111111111111111112';
+
+const hubs: Hub[] = [];
+afterEach(async () => {
+  for (const { webhooks, clock } of hubs.splice(0)) {
+    const closed = webhooks.close();
+    await clock.pass(60 * SECOND_MS);
+    await closed;
+  }
+});
+
+const pathOf = ({ message }: Delivery) => new URL(message.url).pathname;
+const idOf = ({ message }: Delivery) => message.headers['webhook-id'];
+/** As a receiver that answers nothing, until the time for it is over. */
+const hanging = (clock: Clock, { signal }: Delivery): Promise<never> =>
+  clock.runtime.sleep(20 * SECOND_MS, signal).then(() => Promise.reject(new Error('timeout')));
+
+type Receiver = (clock: Clock, delivery: Delivery) => Promise<Answer> | Answer;
+
+const RECEIVERS: Readonly<Record<string, Receiver>> = {
+  hang: hanging,
+  'answer after 5 s': async (clock, { signal }) => (await clock.runtime.sleep(5 * SECOND_MS, signal), ok),
+  'answer after 400 ms': async (clock, { signal }) => (await clock.runtime.sleep(400, signal), ok),
+  refuse: () => answered(500),
+  'ask to wait': () => answered(429, '1'),
+  'break off': () => Promise.reject(new Error('reset')),
+};
+
+/** So many callers whose endpoints do one thing, with so many events that wait for each of them; and one caller, whose endpoint answers at once. */
+async function crowd(callers: number, endpoints: number, events: number, receiver: Receiver): Promise<Hub> {
+  const clock = createClock();
+  const hub = hubOf((path, delivery) => (path.startsWith('/mine') ? ok : receiver(clock, delivery)), {}, clock);
+  hubs.push(hub);
+  for (let caller = 0; caller < callers; caller += 1) {
+    for (let place = 0; place < endpoints; place += 1) {
+      const url = `https://hooks.example.com/theirs/${caller}/${place}`;
+      await hub.webhooks.register({ url, events: ['payment.failed'], wallets: [WALLET] }, `caller ${caller}`);
+    }
+  }
+  for (let event = 0; event < events; event += 1) await hub.fail();
+  return hub;
+}
+
+const mine = ({ webhooks }: Hub, path: string) =>
+  webhooks.register({ url: `https://hooks.example.com${path}`, events: ['payment.failed'], wallets: [MINE] }, 'me');
+
+/** The longest that an event of the one caller waits for its delivery, of some that come one after the other. */
+async function longestWait(hub: Hub, path: string): Promise<number> {
+  const { clock, deliveries, fail } = hub;
+  const waits: number[] = [];
+  for (let event = 0; event < 12; event += 1) {
+    const since = clock.now();
+    const id = await fail({ wallet: MINE });
+    for (let step = 0; step < 100; step += 1) {
+      const told = deliveries.find((delivery) => pathOf(delivery) === path && idOf(delivery) === `${id}_payment_failed`);
+      if (told !== undefined) {
+        waits.push(told.at - since);
+        break;
+      }
+      await clock.pass(100);
+    }
+    await clock.pass(2_700);
+  }
+  return waits.length === 12 ? Math.max(...waits) : Infinity;
+}
+
+describe('events of one caller', { timeout: 120_000 }, () => {
+  it('are told within a second, while a hundred endpoints of another hang, to an endpoint that is new and then to one that is known', async () => {
+    const hub = await crowd(1, 100, 100, hanging);
+    hub.webhooks.start();
+    await hub.clock.pass(10 * SECOND_MS);
+    await mine(hub, '/mine');
+    expect(await longestWait(hub, '/mine')).toBeLessThanOrEqual(SECOND_MS);
+    await mine(hub, '/mine/other');
+    expect(await longestWait(hub, '/mine/other')).toBeLessThanOrEqual(SECOND_MS);
+    // It is told no more at once than it was before, when it was alone.
+    const first = hub.deliveries.filter((delivery) => pathOf(delivery) !== '/mine');
+    expect(first.filter(({ at }) => at === first[0]?.at).length).toBeLessThanOrEqual(12);
+  });
+
+  it.each(Object.keys(RECEIVERS).flatMap((name) => [5, 40, 120].map((callers) => [callers, name] as const)))(
+    'are told within a second, while the endpoints of %i callers %s',
+    async (callers, name) => {
+      const hub = await crowd(callers, 3, 15, RECEIVERS[name]!);
+      await mine(hub, '/mine');
+      hub.webhooks.start();
+      await hub.clock.pass(10 * SECOND_MS);
+      expect(await longestWait(hub, '/mine')).toBeLessThanOrEqual(SECOND_MS);
+    },
+  );
+
+  it('are told within a second, while another caller registers new endpoints all the time', async () => {
+    const hub = await crowd(1, 20, 20, hanging);
+    await mine(hub, '/mine');
+    hub.webhooks.start();
+    for (let round = 0; round < 5; round += 1) {
+      for (let place = 0; place < 10; place += 1) {
+        const url = `https://hooks.example.com/theirs/${round}/${place}/new`;
+        await hub.webhooks.register({ url, events: ['payment.failed'], wallets: [WALLET] }, 'caller 0');
+        await hub.fail();
+      }
+      expect(await longestWait(hub, '/mine')).toBeLessThanOrEqual(SECOND_MS);
+    }
+  });
+
+  it('are handed out within a second, while another wallet has thousands of events', async () => {
+    const hub = await crowd(1, 1, 5_000, () => ok);
+    await mine(hub, '/mine');
+    const id = await hub.fail({ wallet: MINE });
+    hub.webhooks.start();
+    await hub.clock.pass(0);
+    const place = hub.deliveries.findIndex((delivery) => idOf(delivery) === `${id}_payment_failed`);
+    expect(place).toBeGreaterThanOrEqual(0);
+    // Counted in deliveries: what another has takes turns with it, and does not go first.
+    expect(place).toBeLessThan(200);
+  });
+});
+
+describe('what is under way', { timeout: 60_000 }, () => {
+  it('is bounded, of one caller and of all, also where all of them hang; what gives way is told again, and is no failure', async () => {
+    const clock = createClock();
+    const open = new Map<string, number>();
+    let most = 0;
+    let ofOne = 0;
+    const cut: string[] = [];
+    const hub = hubOf(
+      async (path, delivery) => {
+        const caller = path.split('/')[2] ?? '';
+        open.set(caller, (open.get(caller) ?? 0) + 1);
+        ofOne = Math.max(ofOne, open.get(caller) ?? 0);
+        most = Math.max(
+          most,
+          [...open.values()].reduce((sum, count) => sum + count, 0),
+        );
+        try {
+          return await hanging(clock, delivery);
+        } finally {
+          open.set(caller, (open.get(caller) ?? 1) - 1);
+          if (delivery.signal.aborted) cut.push(`${path} ${idOf(delivery)}`);
+        }
+      },
+      { concurrency: 4, perEndpoint: 2 },
+      clock,
+    );
+    hubs.push(hub);
+    const register = (caller: number) =>
+      hub.webhooks.register({ url: `https://hooks.example.com/c/${caller}`, events: ['payment.failed'], wallets: [WALLET] }, `${caller}`);
+    for (let caller = 0; caller < 16; caller += 1) await register(caller);
+    for (let event = 0; event < 5; event += 1) await hub.fail();
+    hub.webhooks.start();
+    await clock.pass(10 * SECOND_MS);
+    expect([most, ofOne]).toEqual([32, 2]);
+    for (let caller = 16; caller < 32; caller += 1) await register(caller);
+    await hub.fail();
+    await clock.pass(8 * SECOND_MS);
+    // Each new caller has one under way, in the place of the second of another's.
+    expect(Array.from({ length: 32 }, (_, caller) => open.get(`${caller}`))).toEqual(Array.from({ length: 32 }, () => 1));
+    expect([most, ofOne, cut.length]).toEqual([32, 2, 16]);
+    const left = await hub.journal.outbox.take({ limit: 1_000, leaseMs: 1, now: clock.now() + 1_000 * SECOND_MS });
+    expect(left.filter(({ failures }) => failures > 0)).toEqual([]);
+  });
+});
+
+describe('the work', { timeout: 60_000 }, () => {
+  it('for a question does not grow with how many jobs wait', () => {
+    let looks = 0;
+    const looksAt = (count: number): number => {
+      const turns = createTurns(() => true);
+      for (let job = 0; job < count; job += 1) {
+        const turn = { id: `${job}`, owner: `caller ${job % 7}`, place: `${job % 70}`, ordinal: job };
+        const seen: Turn = {
+          ...turn,
+          get dueAt() {
+            looks += 1;
+            return job % 11;
+          },
+        };
+        turns.add(seen);
+      }
+      looks = 0;
+      for (let question = 0; question < 10; question += 1) expect(turns.take({ limit: 16, now: 100 })).toHaveLength(16);
+      return looks;
+    };
+    // The depth of a heap, which is the logarithm of what it holds, and no more.
+    expect(looksAt(50_000)).toBeLessThan(2 * looksAt(1_000));
+  });
+
+  it('never holds the loop, with as many jobs as an outbox may hold', async () => {
+    const hub = await crowd(1, 100, 300, hanging);
+    let running = true;
+    let longest = 0;
+    const watch = (async () => {
+      for (let before = performance.now(); running; before = performance.now()) {
+        await new Promise((resolve) => setImmediate(resolve));
+        longest = Math.max(longest, performance.now() - before);
+      }
+    })();
+    hub.webhooks.start();
+    await hub.clock.pass(60 * SECOND_MS);
+    running = false;
+    await watch;
+    // It was 36 s; what is done before others have their turn takes milliseconds. Generous, for a machine that is busy.
+    expect(longest).toBeLessThan(2_000);
+  });
+});
