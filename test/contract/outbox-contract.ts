@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { eventsOf } from '../../src/journal/notices.js';
-import type { Endpoint, NextJob, Outbox, OutboxJob } from '../../src/journal/outbox.js';
+import { MOST_JOBS, type Endpoint, type NextJob, type Outbox, type OutboxJob } from '../../src/journal/outbox.js';
 import type { Attempt, Journal } from '../../src/journal/types.js';
 import { attemptOf, fullAttemptOf, totalCap } from '../helpers/attempts.js';
+import { until } from '../helpers/chain.js';
 
 export type JournalWithOutbox = Journal & { readonly outbox: Outbox };
 
@@ -288,6 +289,93 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         const left = await take();
         expect(eventIds(left).sort()).toEqual(eventIds(jobs.filter((_, index) => index % 2 === 1)).sort());
         expect(left.every(({ failures }) => failures === 1)).toBe(true);
+      });
+    });
+
+    describe('that many callers share', { timeout: 120_000 }, () => {
+      /** Jobs of one caller for one of its endpoints. */
+      const of = (job: OutboxJob, caller: string, endpoint: string, count: number, dueAt = now) =>
+        Array.from({ length: count }, (_, place) => nextOf(job, { caller, endpoint, failures: place, dueAt }));
+      const namesAt = (jobs: readonly OutboxJob[]) => jobs.map(({ caller, endpoint }) => `${caller}/${endpoint}`);
+
+      it('gives one of each in turn, however long those of one have waited', async () => {
+        const job = await oneTaken();
+        await outbox.finish(job, [...of(job, 'many', 'a', 60, now - 2_000), ...of(job, 'few', 'b', 1), ...of(job, 'other', 'c', 2)]);
+        expect(new Set(namesAt(await take({ limit: 3 })))).toEqual(new Set(['many/a', 'few/b', 'other/c']));
+        const rest = [...(await take({ limit: 3 })), ...(await take({ limit: 100 }))];
+        expect(namesAt(rest).sort()).toEqual([...Array.from({ length: 59 }, () => 'many/a'), 'other/c']);
+        expect(await take()).toEqual([]);
+      });
+
+      it('hands out events of one wallet beside the jobs of many callers and the events of other wallets', async () => {
+        const job = await oneTaken();
+        await outbox.finish(job, Array.from({ length: 40 }, (_, place) => of(job, `caller ${place}`, `${place}`, 3, now - 5_000)).flat());
+        for (let count = 0; count < 40; count += 1) await journal.release((await reserved({ wallet: 'busy' })).id);
+        const { id } = await reserved({ wallet: 'quiet' });
+        await journal.release(id);
+        const given: OutboxJob[] = [];
+        for (let question = 0; question < 5; question += 1) given.push(...(await take({ limit: 10 })));
+        expect(namesOf(given)).toContain(`payment.failed of ${id}`);
+      });
+
+      it('gives no more for one endpoint or one caller than is asked for, and nothing for those that are left out', async () => {
+        const job = await oneTaken();
+        await outbox.finish(job, [
+          ...of(job, 'one', 'a', 9),
+          ...of(job, 'one', 'b', 9),
+          ...of(job, 'two', 'c', 9),
+          ...of(job, 'two', 'd', 9),
+        ]);
+        const some = namesAt(await take({ perEndpoint: 2, perCaller: 3 })).sort();
+        expect([some.length, new Set(some).size]).toEqual([6, 4]);
+        expect(namesAt(await take({ perEndpoint: 2, without: { callers: ['one'], but: ['b'] } })).sort()).toEqual(
+          ['one/b', 'one/b', 'two/c', 'two/c', 'two/d', 'two/d'], // prettier-ignore
+        );
+        expect(namesAt(await take({ perEndpoint: 1, without: { endpoints: ['a', 'b', 'c'] } }))).toEqual(['two/d']);
+        expect(await take({ without: { callers: ['one', 'two'] } })).toEqual([]);
+        // Events are of no caller.
+        const { id } = await reserved();
+        await journal.release(id);
+        expect(namesOf(await take({ perEndpoint: 1, perCaller: 1, without: { callers: ['one', 'two', ''] } }))).toEqual([
+          `payment.failed of ${id}`,
+        ]);
+        expect(await take()).toHaveLength(36 - 6 - 6 - 1);
+      });
+
+      it('keeps so many of one, drops what it has had longest, says how many, and loses no attempt', async () => {
+        const dropped: number[] = [];
+        outbox.onDropped((count) => dropped.push(count));
+        const job = await oneTaken();
+        await outbox.finish(job, of(job, 'few', 'b', 3, now - 9_000));
+        const [first] = await take({ limit: 1 });
+        if (first === undefined) throw new Error('it was added');
+        await outbox.finish(first, of(job, 'many', 'a', MOST_JOBS.ofOne + 5));
+        await until('what is too much was dropped', () => dropped.reduce((sum, count) => sum + count, 0) === 5 || undefined);
+        const { id } = await reserved();
+        await journal.release(id);
+        const left = await take({ limit: 20_000 });
+        expect(left.filter(({ caller }) => caller === 'few')).toHaveLength(2);
+        expect(namesOf(left)).toContain(`payment.failed of ${id}`);
+        // Those that were put there first are gone.
+        const kept = left.filter(({ caller }) => caller === 'many').map(({ failures }) => failures);
+        expect([kept.length, Math.min(...kept), Math.max(...kept)]).toEqual([MOST_JOBS.ofOne, 5, MOST_JOBS.ofOne + 4]);
+      });
+
+      it('keeps so many in all: where there are more, those go first of which one has the most', async () => {
+        let lost = 0;
+        outbox.onDropped((count) => (lost += count));
+        const job = await oneTaken();
+        const each = MOST_JOBS.ofOne - 1_000;
+        const callers = Math.ceil(MOST_JOBS.inAll / each);
+        await outbox.finish(job, of(job, 'few', 'b', callers + 100, now - 9_000));
+        const all = await take({ limit: callers });
+        await Promise.all(all.map((one, place) => outbox.finish(one, of(job, `caller ${place}`, 'a', each))));
+        await until('what is too much was dropped', () => lost >= callers * each + 100 - MOST_JOBS.inAll || undefined);
+        const left = await take({ limit: 100_000 });
+        expect(left.length).toBeLessThanOrEqual(MOST_JOBS.inAll);
+        expect(left.filter(({ caller }) => caller === 'few')).toHaveLength(100);
+        const counts = all.map((_, place) => left.filter(({ caller }) => caller === `caller ${place}`).length);
+        expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(1);
       });
     });
 

@@ -27,6 +27,9 @@ const HALF = 32;
 /** Stands after all that an owner has. */
 const PAST = 'g';
 
+/** Until Postgres has counted a table that grew at once, it takes it for a small one that is as well read whole: once for each step. */
+const BY_INDEX = ['enable_seqscan', 'enable_bitmapscan', 'enable_sort', 'jit'].map((name) => `set local ${name} = off`).join('; ');
+
 function keyOf({ owner, place }: Lane): string {
   return ownerKey(owner) + placeKey(place);
 }
@@ -87,7 +90,7 @@ export function jobsIn(schema: string): JobQueue {
   const next = (after: string, before = '') =>
     `(select ${KEY} from ${jobs} where name = $1 and state < 'active' and ${KEY} > ${after} ${before} order by ${KEY} limit 1)`;
   // By the index alone from each owner to the next, and from each of its places to the next: never over all jobs. As many owners as jobs are asked for, so that
-  // each has its turn.
+  // each has its turn. Pairs are compared, as an index of pg-boss begins with the time: by that one, each place would be searched for among all jobs.
   const take = `with recursive owners as (
       select left(${next('$2')}, ${HALF}) as owner, 1 as place
       union all
@@ -95,20 +98,23 @@ export function jobsIn(schema: string): JobQueue {
     ), lanes as (
       select owner, key from owners, lateral (
         with recursive keys as (
-          select ${next('owner', `and ${KEY} < owner || '${PAST}'`)} as key
+          select ${next('owner', `and ${KEY} < owner || '${PAST}'`)} as key where owner <> all ($8) or cardinality($9::text[]) > 0
           union all
           select ${next('key', `and ${KEY} < owner || '${PAST}'`)} from keys where key is not null
         ) select key from keys where key is not null) as places
       where owner is not null and right(key, ${HALF}) <> all ($7) and (owner <> all ($8) or right(key, ${HALF}) = any ($9))
     ), found as (
-      select one.*, right(key, ${HALF}) = '${placeKey('')}' as is_event, row_number() over (partition by owner order by start_after, created_on, id) as turn from lanes, lateral (
-        select id, start_after, created_on from ${jobs} where name = $1 and state < 'active' and ${KEY} = key and start_after <= greatest($5, now())
-        order by start_after, created_on, id limit case when right(key, ${HALF}) = '${placeKey('')}' then $3 else $4 end for update skip locked) as one
+      select one.*, right(key, ${HALF}) = '${placeKey('')}' as is_event,
+        row_number() over (partition by owner order by start_after, created_on, id) as turn
+      from lanes, lateral (
+        select id, start_after, created_on from ${jobs} where name = $1 and state < 'active'
+          and (${KEY}, start_after) >= (key, '-infinity'::timestamptz) and (${KEY}, start_after) <= (key, greatest($5, now()))
+        order by ${KEY}, start_after, created_on, id limit case when right(key, ${HALF}) = '${placeKey('')}' then $3 else $4 end) as one
     ), chosen as (
       select * from found where turn <= $10 or is_event order by turn, start_after, created_on, id limit $3
     ), leased as (
       update ${jobs} set state = 'active', started_on = $5, expire_in = $6::float8 * interval '1 millisecond'
-      where name = $1 and id in (select id from chosen) returning id, data
+      where name = $1 and state < 'active' and id = any (array(select id from chosen)) returning id, data
     )
     select last, full_page, id, job from (select max(owner) as last, (count(owner) = $3)::text as full_page from owners) as page left join (
       select id::text, data->>'job' as job, turn, start_after, created_on from leased join chosen using (id)) as given on true
@@ -138,6 +144,9 @@ export function jobsIn(schema: string): JobQueue {
       const { callers = [], but = [], endpoints = [] } = without;
       const lists = [endpoints.map(placeKey), callers.map((caller) => ownerKey(ofCaller(caller))), but.map(placeKey)];
       const taken: OutboxJob[] = [];
+      await query(BY_INDEX);
+      // One process after the other: two that look at the same time would find the same.
+      await query('select pg_advisory_xact_lock($1::bigint)::text', [lockKey(schema, 'take')]);
       // Once around, from wherever the last question ended.
       for (let isRound = cursor === ''; ;) {
         const rows = await query(take, [QUEUE, cursor, limit - taken.length, perEndpoint, timeOf(now), leaseMs, ...lists, perCaller]);
@@ -190,8 +199,8 @@ function jobOf(text: string): NextJob {
 /** Of those that are due at the same time and were written together, the lowest id comes first: in their order. */
 function idOf({ dueAt }: NextJob, place: number): string {
   const time = Math.max(0, Math.floor(dueAt)).toString(16).padStart(12, '0');
-  const order = (place % 4096).toString(16).padStart(3, '0');
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${order}-${randomUUID().slice(19)}`;
+  const order = (place % 65_536).toString(16).padStart(4, '0');
+  return `${time.slice(0, 8)}-${time.slice(8)}-${order}-${randomUUID().slice(19)}`;
 }
 
 /** As Postgres reads it, whatever the time zone of its session. */
