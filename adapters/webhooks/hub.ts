@@ -70,8 +70,10 @@ function tellOfDropped(outbox: Outbox, { now }: Runtime, onError: WebhooksSettin
   return outbox.onDropped((more) => {
     count += more;
     if (Math.abs(now() - toldAt) < MINUTE_MS) return;
-    const message = `The outbox is full, and ${count} of what waited longest in it are told to nothing any more. See that it is delivered, and which endpoints take nothing.`;
+    const message = `The outbox is full, and ${count} of what waited longest in it were dropped untold. Call start(), and see which endpoints accept nothing.`;
     [count, toldAt] = [0, now()];
-    onError(new TransportError('journal_unavailable', message, { details: { step: 'outbox full' }, retry: 'never' }));
+    const error = new TransportError('journal_unavailable', message, { details: { step: 'outbox full' }, retry: 'never' });
+    // A log that fails must not stop what it tells of.
+    new Promise<void>((resolve) => resolve(onError(error))).catch(() => undefined);
   });
 }

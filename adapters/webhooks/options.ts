@@ -13,13 +13,16 @@ export interface WebhooksOptions {
   readonly allowPrivateTargets?: boolean | undefined;
   /** Milliseconds for one delivery, from the name to the answer; default 20000. */
   readonly timeoutMs?: number | undefined;
-  /** Deliveries at once; default 16. Endpoints that take longer than 2 s share half of them, with those that are new three quarters. */
+  /**
+   * Deliveries at once to the endpoints of one caller; default 16. Of those, endpoints that take longer than 2 s share half, with those that are new three quarters. To
+   * all callers as many may have just begun, and eight times as many be under way.
+   */
   readonly concurrency?: number | undefined;
   /** Of those, to one endpoint; default 4, or half of `concurrency` where that is less. */
   readonly perEndpoint?: number | undefined;
   /**
-   * Hears of each endpoint that is told nothing more (`service_unavailable`, with the last answer's status), and of an outbox that fails (`journal_unavailable`). No
-   * secret, address or word of a receiver is in it, other than in what Node says of a connection (`cause`).
+   * Hears of each endpoint that is told nothing more (`service_unavailable`, with the last answer's status), and of an outbox that fails, or has dropped something as it was full
+   * (`journal_unavailable`). No secret, address or word of a receiver is in it, other than in what Node says of a connection (`cause`).
    */
   readonly onError?: ((error: unknown) => void) | undefined;
 }

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Answer } from '../../../adapters/webhooks/deliver.js';
 import { createTurns, type Turn } from '../../../src/journal/outbox-turns.js';
+import { MOST_JOBS } from '../../../src/journal/outbox.js';
 import { answered, createClock, hubOf, ok, type Clock, type Delivery, type Hub } from './clock.js';
 import { WALLET } from './signed.js';
 
@@ -209,5 +210,28 @@ describe('the work', { timeout: 60_000 }, () => {
     await watch;
     // It was 36 s; what is done before others have their turn takes milliseconds. Generous, for a machine that is busy.
     expect(longest).toBeLessThan(2_000);
+  });
+});
+
+describe('an outbox that nothing empties', { timeout: 60_000 }, () => {
+  it('holds no more than it may, and says what it dropped at once and then once a minute', async () => {
+    const hub = hubOf(() => ok);
+    hubs.push(hub);
+    const { clock, errors, fail, journal } = hub;
+    for (let event = 0; event < MOST_JOBS.ofOne; event += 1) await fail();
+    expect(errors).toEqual([]);
+    for (let event = 0; event < 7; event += 1) await fail();
+    await clock.pass(61 * SECOND_MS);
+    const last = await fail();
+    await clock.pass(0);
+    const told = (count: number) =>
+      expect.objectContaining({
+        code: 'journal_unavailable',
+        details: { step: 'outbox full' },
+        message: expect.stringContaining(` ${count} of what waited longest`),
+      });
+    expect(errors).toEqual([told(1), told(7)]);
+    const left = await journal.outbox.take({ limit: 20_000, leaseMs: 1, now: clock.now() });
+    expect([left.length, left.at(-1)?.event.data.id]).toEqual([MOST_JOBS.ofOne, last]);
   });
 });
