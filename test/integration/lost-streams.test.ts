@@ -1,0 +1,250 @@
+import { Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
+import {
+  ReadableStream,
+  TextDecoderStream,
+  WritableStream,
+  type ReadableStreamBYOBReader,
+  type ReadableStreamDefaultReader,
+} from 'node:stream/web';
+import { setImmediate } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { memoryJournal, SOLANA_MAINNET, type Journal } from 'exact-change';
+import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { envelopeV2 } from '../fixtures/malformed-402.js';
+import { listOf } from '../helpers/attempts.js';
+import { until } from '../helpers/chain.js';
+import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { answerTerms, isPaid, startSeller, type Seller } from '../helpers/seller.js';
+import { offerOf, settle, settlementHeader } from '../helpers/settling.js';
+import { signedOf, timesSpent } from '../helpers/spends.js';
+
+let sandbox: Sandbox;
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ confirmationMs: 20 });
+});
+afterEach(closePayers);
+afterAll(() => sandbox.close());
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void; // V8's own function, which has no type.
+
+const post = { method: 'POST', body: 'x' };
+
+interface Bought {
+  readonly response: Response;
+  readonly payer: Payer;
+  readonly journal: Journal;
+  readonly seller: Seller;
+  /** Sends the rest of the answer. */
+  end(): void;
+  /** Breaks the line. */
+  cut(): void;
+}
+
+/** An answer that is paid for, of which the first event has come. */
+async function bought(): Promise<Bought> {
+  const ends: { end(): void; cut(): void }[] = [];
+  const seller = await startSeller((request, response) => {
+    if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
+    void settle(sandbox, request).then((settled) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream', ...settlementHeader({ ...settled }) });
+      response.write('data: 1\n\n');
+      ends.push({ end: () => response.end('data: 2\n\n'), cut: () => request.socket.destroy() });
+    });
+  });
+  onTestFinished(() => seller.close());
+  const journal = memoryJournal();
+  const payer = await payerOn(sandbox, { USDC: '1' }, { journal });
+  const response = await payer.client.fetch(seller.url, post);
+  const { end, cut } = await until('the first event was sent', () => ends.shift());
+  return { response, payer, journal, seller, end, cut };
+}
+
+function bodyOf({ body }: Response): ReadableStream<Uint8Array> {
+  if (!(body instanceof ReadableStream)) throw new Error('There is no body.');
+  return body;
+}
+
+async function readAll(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<string> {
+  let text = '';
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return text;
+    text += Buffer.from(value).toString();
+  }
+}
+
+async function readOwnBuffers(reader: ReadableStreamBYOBReader): Promise<string> {
+  let text = '';
+  for (;;) {
+    const { done, value } = await reader.read(new Uint8Array(4));
+    if (done) return text;
+    text += Buffer.from(value).toString();
+  }
+}
+
+async function iterate(stream: AsyncIterable<Uint8Array | string>): Promise<string> {
+  let text = '';
+  for await (const chunk of stream) text += Buffer.from(chunk).toString();
+  return text;
+}
+
+/** Ways to read a body to its end. */
+const readings: Readonly<Record<string, (response: Response) => Promise<unknown>>> = {
+  'text()': (response) => response.text(),
+  'text() of a clone': (response) => response.clone().text(),
+  'text() once the body was looked at': (response) => (response.body === null ? Promise.resolve() : response.text()),
+  'getReader()': (response) => readAll(bodyOf(response).getReader()),
+  "getReader({ mode: 'byob' })": (response) => readOwnBuffers(bodyOf(response).getReader({ mode: 'byob' })),
+  'for await': (response) => iterate(bodyOf(response)),
+  'for await over a clone': (response) => iterate(bodyOf(response.clone())),
+  'tee()': (response) => Promise.all(bodyOf(response).tee().map(iterate)),
+  'pipeThrough()': (response) => iterate(bodyOf(response).pipeThrough(new TextDecoderStream())),
+  'pipeTo()': (response) => bodyOf(response).pipeTo(new WritableStream()),
+  'Readable.fromWeb()': (response) => iterate(Readable.fromWeb(bodyOf(response))),
+  'new Response(body).text()': (response) => new Response(response.body).text(),
+};
+
+/** Ways to stop half way. */
+const stops: Readonly<Record<string, (response: Response) => Promise<unknown>>> = {
+  'body.cancel()': (response) => bodyOf(response).cancel(),
+  'getReader().cancel()': (response) => bodyOf(response).getReader().cancel(),
+  'break in for await': async (response) => {
+    for await (const _ of bodyOf(response)) break;
+  },
+  'both branches of tee() are cancelled': (response) =>
+    Promise.all(
+      bodyOf(response)
+        .tee()
+        .map((branch) => branch.cancel()),
+    ),
+  'a response and its clone are cancelled': async (response) => {
+    const copy = response.clone();
+    await Promise.all([bodyOf(response).cancel(), bodyOf(copy).cancel()]);
+  },
+  'Readable.fromWeb() is destroyed': async (response) => {
+    const readable = Readable.fromWeb(bodyOf(response));
+    await readable[Symbol.asyncIterator]().next();
+    readable.destroy();
+    await finished(readable).catch(() => undefined);
+  },
+  'pipeTo() is aborted': async (response) => {
+    await bodyOf(response)
+      .pipeTo(new WritableStream(), { signal: AbortSignal.abort() })
+      .catch(() => undefined);
+  },
+  'the other end of pipeThrough() is cancelled': (response) => bodyOf(response).pipeThrough(new TextDecoderStream()).cancel(),
+};
+
+/** The same call again pays nothing, and says so. */
+async function isPaidOnce({ payer, seller }: Bought): Promise<void> {
+  await failureOf(payer.client.fetch(seller.url, post), 'already_spent');
+  expect([signedOf(payer, 'payment'), seller.paid.length, await timesSpent(sandbox, payer, 'USDC')]).toEqual([1, 1, 1]);
+}
+
+async function isDelivered({ payer, journal }: Bought): Promise<readonly boolean[]> {
+  const all = await until('it is settled on record', async () => {
+    const found = await listOf(journal.attempts({ wallet: payer.address, network: SOLANA_MAINNET }));
+    return found.every(({ state }) => state === 'settled') ? found : undefined;
+  });
+  return all.map(({ delivered }) => delivered);
+}
+
+describe('a paid answer that breaks off is not paid again', () => {
+  it.each(Object.entries(readings))('read by %s', async (_name, read) => {
+    const one = await bought();
+    const reading = expect(read(one.response)).rejects.toThrow();
+    one.cut();
+    await reading;
+    await isPaidOnce(one);
+  });
+});
+
+describe('a paid answer whose reader stops half way is not paid again', () => {
+  it.each(Object.entries(stops))('%s', async (_name, stop) => {
+    const one = await bought();
+    await stop(one.response);
+    await isPaidOnce(one);
+  });
+
+  it('is forgotten half read', async () => {
+    const one = await bought();
+    const { payer, journal, seller } = one;
+    await bodyOf(await payer.client.fetch(`${seller.url}/forgotten`, post))
+      .getReader()
+      .read();
+    await until('the forgotten one is taken back', async () => {
+      collectGarbage();
+      await setImmediate();
+      const all = await listOf(journal.attempts({ wallet: payer.address, network: SOLANA_MAINNET }));
+      return all.some(({ url, delivered }) => url.endsWith('/forgotten') && !delivered) || undefined;
+    });
+    await failureOf(payer.client.fetch(`${seller.url}/forgotten`, post), 'already_spent');
+  });
+});
+
+describe('a paid answer that comes to its end is delivered', () => {
+  it.each(Object.entries(readings))('read by %s', async (_name, read) => {
+    const one = await bought();
+    const reading = read(one.response);
+    one.end();
+    await reading;
+    expect(await isDelivered(one)).toEqual([true]);
+  });
+
+  it('in one clone, though the other was cancelled', async () => {
+    const one = await bought();
+    const copy = one.response.clone();
+    const cancelled = bodyOf(copy).cancel();
+    one.end();
+    expect(await one.response.text()).toBe('data: 1\n\ndata: 2\n\n');
+    await cancelled;
+    expect(await isDelivered(one)).toEqual([true]);
+  });
+
+  it('and cancelled after that', async () => {
+    const one = await bought();
+    one.end();
+    const reader = bodyOf(one.response).getReader();
+    expect(await readAll(reader)).toBe('data: 1\n\ndata: 2\n\n');
+    await reader.cancel();
+    expect(await isDelivered(one)).toEqual([true]);
+  });
+
+  it('or is never read', async () => {
+    const one = await bought();
+    one.end();
+    expect(await isDelivered(one)).toEqual([true]);
+  });
+});
+
+describe('a paid answer is a response as fetch gives it', () => {
+  it('whose body is one stream, used once', async () => {
+    const { response, end } = await bought();
+    end();
+    expect([response instanceof Response, response.body instanceof ReadableStream, response.status]).toEqual([true, true, 200]);
+    expect(response.body).toBe(response.body);
+    expect([response.bodyUsed, bodyOf(response).locked]).toEqual([false, false]);
+    const reader = bodyOf(response).getReader();
+    await expect(response.text()).rejects.toThrow(TypeError);
+    expect(() => response.clone()).toThrow(TypeError);
+    await reader.read();
+    expect([response.bodyUsed, bodyOf(response).locked]).toEqual([true, true]);
+    reader.releaseLock();
+    await expect(response.text()).rejects.toThrow(TypeError);
+    expect(Object.keys(response)).toEqual([]);
+  });
+
+  it('whose stream is spent once it was read by a method', async () => {
+    const { response, end } = await bought();
+    end();
+    const early = bodyOf(response);
+    await response.text();
+    await expect(early.getReader().read()).rejects.toThrow(TypeError);
+    expect(response.bodyUsed).toBe(true);
+  });
+});
