@@ -48,6 +48,32 @@ export function startDeadline(ms: number, caller: AbortSignal | undefined): Dead
   };
 }
 
+/** A signal that follows a caller's in its place. */
+export interface Following {
+  readonly signal: AbortSignal;
+  /** Follows on only for as long as the signal itself, or one of `users`, is of use to anybody. */
+  stop(...users: readonly (object | null)[]): void;
+  /** Lets go of the caller's signal. */
+  end(): void;
+}
+
+/** Starts to follow a caller's signal: fetch listens to each that it gets until its garbage is collected, and Node warns of those it finds too many. */
+export function followSignal(caller: AbortSignal): Following {
+  const controller = new AbortController();
+  const follow = () => controller.abort(caller.reason);
+  let forget = (): void => undefined;
+  if (caller.aborted) follow();
+  else forget = onAbort(caller, follow);
+  return {
+    signal: controller.signal,
+    stop(...users) {
+      forget();
+      if (!caller.aborted) followWeakly(caller, controller, users);
+    },
+    end: () => forget(),
+  };
+}
+
 /** Controllers of stopped deadlines, by whom they are of use to: with the last of those, each goes too. */
 const controllers = new WeakMap<object, AbortController>();
 let collected: FinalizationRegistry<() => void> | undefined;

@@ -124,7 +124,7 @@ async function withDeadline<T>(
   const stopped = new Promise<never>((_, reject) => {
     const refuse = () => reject(signal?.reason);
     if (controller.signal.aborted) refuse();
-    controller.signal.addEventListener('abort', refuse, { once: true });
+    onAbort(controller.signal, refuse);
   });
   const late = runtime.sleep(timeoutMs, controller.signal).then(() => {
     throw new DeadlineError('The deadline passed.');

@@ -1,4 +1,5 @@
-import { startDeadline } from './deadline.js';
+import { onAbort } from './abort.js';
+import { followSignal, startDeadline } from './deadline.js';
 import { ProtocolError } from './errors.js';
 
 /** The largest request body that is kept to be sent again. */
@@ -70,7 +71,17 @@ export function captureCall(fetch: Fetch, input: Input, init: RequestInit | unde
     headers,
     signal,
     paysItself: PAYMENT_HEADERS.some((name) => headers.has(name)),
-    sendUnpaid: () => parts.send(fetch),
+    async sendUnpaid() {
+      const following = isSignal(own.signal) ? followSignal(own.signal) : undefined;
+      try {
+        const response = await parts.send(following === undefined ? fetch : withInit(fetch, { signal: following.signal }));
+        following?.stop(response);
+        return response;
+      } catch (error) {
+        following?.end();
+        throw error;
+      }
+    },
     async sendPaid(url, header, paidSignal) {
       const kept = await replayable();
       const paid = new Headers(headers);
@@ -133,6 +144,15 @@ function isNative(input: Input): boolean {
   return input instanceof Request;
 }
 
+/** Not every signal that fetch takes is the runtime's own, and what is none is fetch's to refuse. */
+function isSignal(signal: unknown): signal is AbortSignal {
+  return typeof signal === 'object' && signal !== null && 'aborted' in signal && 'addEventListener' in signal;
+}
+
+function withInit(fetch: Fetch, more: RequestInit): Fetch {
+  return (input, init) => fetch(input, { ...readInit(init), ...more });
+}
+
 function withoutHash(url: string): string {
   return url.replace(/#.*/, '');
 }
@@ -183,7 +203,7 @@ async function readKept(body: KeptBody, signal: AbortSignal | undefined): Promis
   try {
     const ended = new Promise<undefined>((resolve) => {
       if (deadline.signal.aborted) resolve(undefined);
-      else deadline.signal.addEventListener('abort', () => resolve(undefined), { once: true });
+      else onAbort(deadline.signal, () => resolve(undefined));
     });
     const kept = await Promise.race([body.bytes, ended]);
     if (kept !== undefined) return kept;

@@ -1,3 +1,4 @@
+import { onAbort } from '../abort.js';
 import type { Runtime } from '../runtime.js';
 import type { Rpc } from '../solana/rpc.js';
 import type { Address } from '../solana/types.js';
@@ -61,12 +62,12 @@ export function listenTo(
       const nap = new AbortController();
       const stop = () => nap.abort();
       wake = stop;
-      signal.addEventListener('abort', stop);
+      const forget = onAbort(signal, stop);
       if (signal.aborted) stop();
       const length = wait;
       wait = Math.min(wait * 2, LONGEST_WAIT_MS);
       await runtime.idle(length, nap.signal).catch(() => undefined);
-      signal.removeEventListener('abort', stop);
+      forget();
       wake = () => undefined;
       sinceLook += length;
       if (wasLookedAt && looks === 0 && watch.subscription() === before && sinceLook < SAFETY_MS) return false;

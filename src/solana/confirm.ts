@@ -1,3 +1,4 @@
+import { onAbort } from '../abort.js';
 import type { Runtime } from '../runtime.js';
 import type { Rpc, SignatureStatus } from './rpc.js';
 import { firstSignature } from './transaction.js';
@@ -40,14 +41,14 @@ export async function landTransaction(input: LandInput): Promise<Landing> {
   // Ends everything that is still under way when the outcome is known.
   const over = new AbortController();
   const follow = () => over.abort(signal?.reason);
-  signal?.addEventListener('abort', follow);
+  const forget = signal === undefined ? undefined : onAbort(signal, follow);
   if (signal?.aborted === true) follow();
   const bell = createBell(input.runtime);
   const unsubscribe = over.signal.aborted ? undefined : rpc.onSignature(signature, () => bell.ring());
   try {
     return await watch(input, signature, bell, over.signal);
   } finally {
-    signal?.removeEventListener('abort', follow);
+    forget?.();
     unsubscribe?.();
     over.abort();
   }
@@ -125,12 +126,12 @@ function createBell(runtime: Runtime): Bell {
       const nap = new AbortController();
       wake = () => nap.abort();
       const stop = wake;
-      signal.addEventListener('abort', stop);
+      const forget = onAbort(signal, stop);
       if (signal.aborted) stop();
       const length = quickPolls > 0 ? Math.min(ms, QUICK_POLL_MS) : ms;
       quickPolls = Math.max(0, quickPolls - 1);
       await runtime.sleep(length, nap.signal).catch(() => undefined);
-      signal.removeEventListener('abort', stop);
+      forget();
     },
   };
 }

@@ -133,7 +133,7 @@ function rejectOnAbort(signal: AbortSignal | undefined, stop: AbortSignal): Prom
     if (signal === undefined) return;
     const refuse = () => reject(signal.reason);
     if (signal.aborted) return refuse();
-    stop.addEventListener('abort', onAbort(signal, refuse), { once: true });
+    onAbort(stop, onAbort(signal, refuse));
   });
   // It may reject after the race is over.
   aborted.catch(() => undefined);

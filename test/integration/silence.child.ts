@@ -9,6 +9,10 @@ interface Task {
   readonly times: number;
   readonly how: 'client' | 'interceptor';
   readonly close: boolean;
+  /** All calls at once, or each after the one before. */
+  readonly together: boolean;
+  /** Each call is another purchase, and all have one signal. */
+  readonly apart: boolean;
 }
 
 // Written by the parent.
@@ -16,17 +20,23 @@ const task = JSON.parse(process.argv[2] ?? '') as Task;
 const RESULT_PIPE = 3;
 
 const client = task.how === 'client' ? createClient(task.options) : new HTTPInterceptor(task.options).client;
-const buy = (url: string) => (task.how === 'client' ? client.fetch(url) : fetch(url));
+const { signal } = new AbortController();
 
-const outcomes: unknown[] = [];
-for (let count = 0; count < task.times; count += 1) {
+async function buy(count: number): Promise<unknown> {
+  const url = task.apart ? `${task.url}?purchase=${count}` : task.url;
+  const init = task.apart ? { signal } : {};
   try {
-    const response = await buy(task.url);
+    const response = await (task.how === 'client' ? client.fetch(url, init) : fetch(url, init));
     await response.text();
-    outcomes.push(response.status);
+    return response.status;
   } catch (error) {
-    outcomes.push(isExactChangeError(error) ? error.code : String(error));
+    return isExactChangeError(error) ? error.code : String(error);
   }
 }
+
+const outcomes: unknown[] = [];
+const counts = Array.from({ length: task.times }, (_, count) => count);
+if (task.together) outcomes.push(...(await Promise.all(counts.map(buy))));
+else for (const count of counts) outcomes.push(await buy(count));
 if (task.close) await client.close();
 writeSync(RESULT_PIPE, JSON.stringify(outcomes));

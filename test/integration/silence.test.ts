@@ -56,6 +56,8 @@ interface Run {
   readonly times?: number;
   readonly how?: 'client' | 'interceptor';
   readonly close?: boolean;
+  readonly together?: boolean;
+  readonly apart?: boolean;
 }
 
 /** Runs a client in a process of its own, from its beginning to its end. */
@@ -66,6 +68,8 @@ async function run({ options = {}, funds = { SOL: '0.1', BONK: '5000000' }, url 
     times: 1,
     how: 'client',
     close: true,
+    together: false,
+    apart: false,
     ...rest,
     url,
     options: { walletSecretKey, rpcUrl, jupiterUrl, autoSwap: true, ...options },
@@ -161,6 +165,24 @@ describe('nothing is printed, and the process ends by itself', () => {
   it.each([true, false])('a payment that stays uncertain; closed: %s', async (close) => {
     await sandbox.controls.facilitator.stop();
     expect(await run({ close, funds: { USDC: '1' } })).toEqual(silent('payment_rejected'));
+  });
+
+  it('fourteen payments that stay uncertain, of calls with one signal', async () => {
+    await sandbox.controls.facilitator.stop();
+    const outcomes = Array.from({ length: 14 }, () => 'payment_rejected');
+    expect(await run({ close: false, funds: { USDC: '1' }, times: 14, apart: true })).toEqual(silent(...outcomes));
+  });
+
+  it('twenty payments at once, with one signal', async () => {
+    const outcomes = Array.from({ length: 20 }, () => 200);
+    expect(await run({ close: false, funds: { USDC: '1' }, times: 20, together: true, apart: true })).toEqual(silent(...outcomes));
+  });
+
+  it.each([true, false])('two thousand calls that cost nothing, with one signal; at once: %s', async (together) => {
+    const seller = await startSeller((_request, response) => void response.end('free'));
+    const outcomes = Array.from({ length: 2_000 }, () => 200);
+    expect(await run({ url: seller.url, times: 2_000, together, apart: true })).toEqual(silent(...outcomes));
+    await seller.close();
   });
 
   it('an answer that never comes', async () => {
