@@ -60,7 +60,9 @@ export function captureCall(fetch: Fetch, input: Input, init: RequestInit | unde
   const { request, body } = parts;
   // A signal of null takes back the request's own.
   const signal = (own.signal === undefined && isRequest(input) ? input.signal : own.signal) ?? undefined;
-  const headers = new Headers(request.headers);
+  if (signal !== undefined && !isSignal(signal)) return undefined;
+  const headers = copyOf(request.headers);
+  const paysItself = PAYMENT_HEADERS.some((name) => headers.has(name));
   const passed = passedOn(request, own);
   // A runtime keeps more in its Requests than they show, such as the dispatcher of a proxy.
   const keepsMore = isNative(input);
@@ -70,11 +72,15 @@ export function captureCall(fetch: Fetch, input: Input, init: RequestInit | unde
     method: request.method,
     headers,
     signal,
-    paysItself: PAYMENT_HEADERS.some((name) => headers.has(name)),
+    paysItself,
     async sendUnpaid() {
-      const following = isSignal(own.signal) ? followSignal(own.signal) : undefined;
+      const following = signal === undefined || own.signal === undefined ? undefined : followSignal(signal);
       try {
-        const response = await parts.send(following === undefined ? fetch : withInit(fetch, { signal: following.signal }));
+        const more = {
+          ...(paysItself ? unfollowed(request, passed) : {}),
+          ...(following === undefined ? {} : { signal: following.signal }),
+        };
+        const response = await parts.send(Object.keys(more).length === 0 ? fetch : withInit(fetch, more));
         following?.stop(response);
         return response;
       } catch (error) {
@@ -84,7 +90,7 @@ export function captureCall(fetch: Fetch, input: Input, init: RequestInit | unde
     },
     async sendPaid(url, header, paidSignal) {
       const kept = await replayable();
-      const paid = new Headers(headers);
+      const paid = copyOf(headers);
       if (new URL(url).origin !== new URL(request.url).origin) for (const name of CREDENTIAL_HEADERS) paid.delete(name);
       paid.set(header.name, header.value);
       return fetch(keepsMore && url === withoutHash(request.url) ? input : url, {
@@ -144,9 +150,23 @@ function isNative(input: Input): boolean {
   return input instanceof Request;
 }
 
-/** Not every signal that fetch takes is the runtime's own, and what is none is fetch's to refuse. */
+/** By shape: older runtimes take those of another implementation. */
 function isSignal(signal: unknown): signal is AbortSignal {
   return typeof signal === 'object' && signal !== null && 'aborted' in signal && 'addEventListener' in signal;
+}
+
+/** A payment header of the caller's must not travel to where a redirect points either. A Request forgets some of its own if it is given more. */
+function unfollowed(request: Request, passed: RequestInit): RequestInit {
+  return { ...passed, redirect: request.redirect === 'error' ? 'error' : 'manual' };
+}
+
+/** All of them: where msw has patched the class, a copy lacks those that the runtime has set itself, such as the type of a body. */
+function copyOf(headers: Headers): Headers {
+  const copy = new Headers(headers);
+  headers.forEach((value, name) => {
+    if (!copy.has(name)) copy.set(name, value);
+  });
+  return copy;
 }
 
 function withInit(fetch: Fetch, more: RequestInit): Fetch {

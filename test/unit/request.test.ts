@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { isExactChangeError } from '../../src/errors.js';
 import { BODY_LIMIT_BYTES, captureCall } from '../../src/request.js';
 import { headersOf, startRecording, type RecordingServer, type Seen } from './recording-server.js';
@@ -244,6 +244,36 @@ describe('a call that pays itself', () => {
   it.each(['PAYMENT-SIGNATURE', 'x-payment', 'X-Payment'])('is told by its %s header', (name) => {
     expect(capture(server.origin, { headers: { [name]: 'x' } }).paysItself).toBe(true);
     expect(capture(new Request(server.origin, { headers: { [name]: 'x' } })).paysItself).toBe(true);
+  });
+
+  const redirectingTo = (target: RecordingServer) =>
+    startRecording((_, response) => response.writeHead(307, { location: `${target.origin}/thief` }).end());
+  const paying: readonly (readonly [string, (url: string) => Arguments])[] = [
+    ['init', (url) => [url, { headers: { 'PAYMENT-SIGNATURE': 'x' } }]],
+    ['init that says follow', (url) => [url, { headers: { 'x-payment': 'x' }, redirect: 'follow' }]],
+    ['a Request', (url) => [new Request(url, { headers: { 'Payment-Signature': 'x' } })]],
+    ['a Request and init', (url) => [new Request(url, { redirect: 'follow' }), { headers: new Headers({ 'X-PAYMENT': 'x' }) }]],
+    ['a body', (url) => [url, { method: 'POST', body: 'x', headers: [['payment-signature', 'x']] }]],
+    ['a stream', (url) => [url, streaming({ method: 'POST', body: streamOf('a'), headers: { 'X-Payment': 'x' } })]],
+    ['a form', (url) => [url, { method: 'POST', body: form(), headers: { 'X-Payment': 'x' } }]],
+    ['a signal', (url) => [url, { signal: new AbortController().signal, headers: { 'X-Payment': 'x' } }]],
+  ];
+
+  it.each(paying)('is not redirected, to any place: %s', async (_, make) => {
+    for (const target of [server, other]) {
+      const redirecting = await redirectingTo(target);
+      onTestFinished(() => redirecting.close());
+      const response = await capture(...make(redirecting.origin)).sendUnpaid();
+      expect([response.status, redirecting.seen.length, target.seen.length]).toEqual([307, 1, 0]);
+    }
+  });
+
+  it('fails at a redirect if its caller wants that', async () => {
+    const redirecting = await redirectingTo(other);
+    onTestFinished(() => redirecting.close());
+    const call = capture(redirecting.origin, { headers: { 'x-payment': 'x' }, redirect: 'error' });
+    await expect(call.sendUnpaid()).rejects.toThrow(TypeError);
+    expect(other.seen).toEqual([]);
   });
 
   it('is none where no such header is there', () => {
