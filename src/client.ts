@@ -1,4 +1,4 @@
-import { parseOptions, type ClientOptions, type Config } from './config.js';
+import { parseOptions, type ClientOptions, type ClientConfig } from './config.js';
 import type { Composition } from './autopay/core.js';
 import type { Engine, PayOptions, Payment, SwapResult } from './autopay/engine.js';
 import { ConfigError } from './errors.js';
@@ -9,6 +9,7 @@ import type { Plan } from './policy/plan.js';
 import type { Receipt, ReceiptFilter } from './receipt.js';
 import { captureCall } from './request.js';
 import type { Runtime } from './runtime.js';
+import { sendUnpaid } from './send-unpaid.js';
 import type { SwapQuote, SwapRequest } from './swap/types.js';
 import type { TokenBalance, TransportOptions } from './transport.js';
 import { readPaymentRequired } from './x402/read.js';
@@ -86,7 +87,7 @@ export function buildClient(options: ClientOptions, compose: Composition, runtim
     async plan(input, init) {
       const call = captureCall(config.fetch, input, init);
       if (call === undefined) throw await refusedByFetch(config, input, init);
-      const unpaid = await call.sendUnpaid();
+      const unpaid = await sendUnpaid(call, config);
       call.forget();
       const terms = await readPaymentRequired(unpaid, { timeoutMs: config.timeouts.terms, signal: call.signal });
       return (await engine()).plan(call, unpaid, terms);
@@ -111,7 +112,7 @@ export function buildClient(options: ClientOptions, compose: Composition, runtim
 }
 
 async function payingFetch(
-  config: Config,
+  config: ClientConfig,
   engine: () => Promise<Engine>,
   input: RequestInfo | URL,
   init: PayingRequestInit | undefined,
@@ -119,7 +120,7 @@ async function payingFetch(
   const call = isOwn(init) ? undefined : captureCall(config.fetch, input, init);
   if (call === undefined) return config.fetch(input, init);
   try {
-    const unpaid = await call.sendUnpaid();
+    const unpaid = await sendUnpaid(call, config);
     if (unpaid.status !== 402 || call.paysItself) return unpaid;
     const terms = await readPaymentRequired(unpaid, { timeoutMs: config.timeouts.terms, signal: call.signal });
     if (terms === undefined) return unpaid;
@@ -135,7 +136,7 @@ async function payingFetch(
 }
 
 /** The error that plain fetch gives for arguments it does not take. */
-async function refusedByFetch(config: Config, input: RequestInfo | URL, init: RequestInit | undefined): Promise<unknown> {
+async function refusedByFetch(config: ClientConfig, input: RequestInfo | URL, init: RequestInit | undefined): Promise<unknown> {
   return config.fetch(input, init).then(
     () => new TypeError('These arguments make no request.'),
     (error: unknown) => error,

@@ -66,6 +66,11 @@ export interface ClientOptions {
   readonly journal?: Journal | undefined;
   /** Milliseconds for which a repeated call of a spent purchase is answered `already_spent` instead of paying anew; default 60000. */
   readonly retryWindow?: number | undefined;
+  /**
+   * How often a GET or HEAD is sent again after a 503, whose `Retry-After` of up to 10 s is waited for, or a lost connection. Only before a payment
+   * header was sent, never after; from 0 (off) to 10, default 2.
+   */
+  readonly retries?: number | undefined;
   /** What sends requests; default: the global fetch, looked up at each call. */
   readonly fetch?: typeof globalThis.fetch | undefined;
   readonly timeouts?: Timeouts | undefined;
@@ -106,6 +111,11 @@ export interface Config extends LocalSettings {
   readonly retryWindow: number;
 }
 
+/** With what the client does before it meets a price. */
+export interface ClientConfig extends Config {
+  readonly retries: number;
+}
+
 const LOCAL_NAMES = [
   'rpcUrl',
   'wsUrl',
@@ -128,6 +138,7 @@ const CLIENT_NAMES: readonly (keyof ClientOptions)[] = [
   'transport',
   'autoSwap',
   'retryWindow',
+  'retries',
 ];
 
 /** What a service has for one call, which may lead to several of Jupiter and a node. */
@@ -138,7 +149,7 @@ const JOURNAL_METHODS = ['reserve', 'put', 'release', 'similar', 'attempts', 'us
 const CONNECTION_METHODS = ['getGenesisHash', 'getLatestBlockhash', 'sendRawTransaction'] as const;
 
 /** Checks options and fills in the defaults. Throws `ConfigError` (`invalid_option`, `invalid_key`), synchronously. */
-export function parseOptions(options: ClientOptions, runtime: Runtime = systemRuntime): Config {
+export function parseOptions(options: ClientOptions, runtime: Runtime = systemRuntime): ClientConfig {
   refuseUnknown(options, CLIENT_NAMES);
   return {
     ...parseSettings(options, runtime),
@@ -148,6 +159,7 @@ export function parseOptions(options: ClientOptions, runtime: Runtime = systemRu
     transport: parsePort('transport', options.transport, TRANSPORT_METHODS),
     autoSwap: parseBoolean('autoSwap', options.autoSwap ?? false),
     retryWindow: parseMs('retryWindow', options.retryWindow ?? 60_000),
+    retries: parseRetries(options.retries ?? 2),
   };
 }
 
@@ -206,6 +218,12 @@ export function globalFetch(): typeof globalThis.fetch {
 export function parseMs(option: string, value: unknown): number {
   if (typeof value !== 'number' || !Number.isFinite(value) || value < 0 || value > 2 ** 31 - 1)
     throw refuse(option, 'must be milliseconds, from 0 to 2147483647.');
+  return value;
+}
+
+function parseRetries(value: unknown): number {
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < 0 || value > 10)
+    throw refuse('retries', 'must be a whole number from 0 to 10.');
   return value;
 }
 

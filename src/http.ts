@@ -1,5 +1,6 @@
 import ky, { isHTTPError } from 'ky';
 import { onAbort } from './abort.js';
+import { askedWait, MAX_WAIT_MS, withJitter } from './backoff.js';
 import { ExactChangeError } from './errors.js';
 import { asOwn } from './own-request.js';
 import type { Runtime } from './runtime.js';
@@ -40,7 +41,6 @@ export interface HttpOptions {
 }
 
 const ATTEMPTS = 3;
-const MAX_WAIT_MS = 10_000;
 const MAX_BODY_BYTES = 2 * 1024 * 1024;
 
 const mayPass = (status: number): boolean => status === 429 || status === 421 || status >= 500;
@@ -170,19 +170,7 @@ async function wait(error: Error, attempt: number, runtime: Runtime, signal: Abo
   const asked = response === undefined ? undefined : askedWait(response.headers, runtime.now());
   const first = response?.status === 429 ? 1_000 : 250;
   const ms = Math.min(asked ?? first * 2 ** attempt, MAX_WAIT_MS);
-  // Up to a quarter more, so that clients that were turned away together do not come back together.
-  const [random = 0] = runtime.randomBytes(1);
-  await runtime.sleep(ms + Math.round((ms * random) / 1024), signal);
-}
-
-/** Milliseconds that the answer asks us to wait: `Retry-After` (seconds or a date), or Jupiter's `x-ratelimit-reset` (unix seconds). */
-export function askedWait(headers: Headers, now: number): number | undefined {
-  const after = headers.get('retry-after')?.trim();
-  if (after !== undefined && /^[0-9]{1,9}$/.test(after)) return Number(after) * 1000;
-  const date = after === undefined || /^-?[0-9.]+$/.test(after) ? Number.NaN : Date.parse(after);
-  if (!Number.isNaN(date)) return Math.max(0, date - now);
-  const reset = headers.get('x-ratelimit-reset')?.trim() ?? '';
-  return /^[0-9]{1,12}$/.test(reset) ? Math.max(0, Number(reset) * 1000 - now) : undefined;
+  await runtime.sleep(withJitter(ms, runtime), signal);
 }
 
 async function final(

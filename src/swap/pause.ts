@@ -1,5 +1,6 @@
 import { onAbort } from '../abort.js';
-import { askedWait, type RequestLimiter } from '../http.js';
+import { askedWait } from '../backoff.js';
+import type { RequestLimiter } from '../http.js';
 import type { Runtime } from '../runtime.js';
 import { orAborted } from '../solana/bounded.js';
 import { rateLimited } from './jupiter-http.js';

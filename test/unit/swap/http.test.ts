@@ -1,7 +1,7 @@
 import { http as route, HttpResponse, delay } from 'msw';
 import { setupServer } from 'msw/node';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { askedWait } from '../../../src/http.js';
+import { askedWait } from '../../../src/backoff.js';
 import { createJupiterHttp } from '../../../src/swap/jupiter-http.js';
 import { fakeRuntime } from './support.js';
 
