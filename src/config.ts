@@ -9,7 +9,7 @@ import { isRecord } from './record.js';
 import { systemRuntime, type Runtime } from './runtime.js';
 import { isAddress } from './solana/address.js';
 import type { Connection } from './solana/connection.js';
-import { createKeySigner } from './solana/keys.js';
+import { createKeySigner, createSeedSigner } from './solana/keys.js';
 import type { Signer } from './solana/signer.js';
 import type { Transport } from './transport.js';
 
@@ -33,8 +33,10 @@ export interface Timeouts {
 
 /** Options of `createClient`. Wrong ones throw `ConfigError` at construction. */
 export interface ClientOptions {
-  /** The paying wallet: base58, the text of a JSON array, or bytes; a 64-byte keypair or a 32-byte seed. Never leaves this process. */
+  /** The paying wallet: the 64 bytes of its keypair, as base58, the text of a JSON array, or bytes. Never leaves this process. */
   readonly walletSecretKey?: string | Uint8Array | readonly number[] | undefined;
+  /** Instead of it: the 32 bytes that the keypair is derived from. As bytes alone, for as text a seed looks like an address. */
+  readonly walletSeed?: Uint8Array | undefined;
   /** Instead of a key: whatever signs for the wallet. */
   readonly signer?: Signer | undefined;
   /**
@@ -132,6 +134,7 @@ const LOCAL_NAMES = [
 const CLIENT_NAMES: readonly (keyof ClientOptions)[] = [
   ...LOCAL_NAMES,
   'walletSecretKey',
+  'walletSeed',
   'signer',
   'apiUrl',
   'apiKey',
@@ -233,7 +236,12 @@ export function parseInstall(options: { readonly install?: boolean | undefined }
   return parseBoolean('install', options.install ?? true);
 }
 
-function parseSigner({ walletSecretKey, signer }: ClientOptions): Signer {
+function parseSigner({ walletSecretKey, walletSeed, signer }: ClientOptions): Signer {
+  if (walletSeed !== undefined) {
+    const other = signer === undefined ? (walletSecretKey === undefined ? undefined : 'walletSecretKey') : 'signer';
+    if (other !== undefined) throw refuse('walletSeed', `and ${other} exclude each other. Give one.`);
+    return createSeedSigner(walletSeed);
+  }
   if (signer !== undefined && walletSecretKey !== undefined) throw refuse('signer', 'and walletSecretKey exclude each other. Give one.');
   if (signer !== undefined) {
     if (!isRecord(signer) || !isAddress(signer.address) || typeof signer.signMessage !== 'function')

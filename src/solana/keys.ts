@@ -16,13 +16,29 @@ const PKCS8_PREFIX = [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b
 type Sign = (message: Uint8Array) => Promise<Uint8Array>;
 
 /**
- * A signer for a secret key: base58 text or bytes of the 64-byte keypair or the 32-byte seed, or the JSON array of a key
- * file. The key lives in a closure, or in the runtime as a non-extractable key where it has Ed25519; it is on no property.
+ * A signer for a secret key: base58 text or bytes of the 64-byte keypair, or the JSON array of a key file. Its second half must be the public
+ * key of the first: 32 bytes alone may be anything, above all an address, and a wallet made of an address has a key that everybody knows.
+ * The key lives in a closure, or in the runtime as a non-extractable key where it has Ed25519; it is on no property.
  *
  * @throws ConfigError `invalid_key`, which quotes nothing of what was given.
  */
 export function createKeySigner(secret: string | Uint8Array | readonly number[]): Signer {
-  const seed = readSeed(secret);
+  return signerOf(readKeypair(secret));
+}
+
+/**
+ * As {@link createKeySigner}, for the 32 bytes that a keypair is derived from.
+ *
+ * @throws ConfigError `invalid_key`, which quotes nothing of what was given.
+ */
+export function createSeedSigner(seed: Uint8Array): Signer {
+  if (!isUint8Array(seed) || seed.length !== SEED_BYTES)
+    throw invalidKey('walletSeed is not a Uint8Array of 32 bytes', 'Give the seed as those bytes, or the whole key as walletSecretKey.');
+  return signerOf(Uint8Array.from(seed));
+}
+
+/** Takes over the seed. */
+function signerOf(seed: Uint8Array): Signer {
   const address = addressOf(ed25519.getPublicKey(seed));
   const sign = keep(seed);
   // A copy, because the caller may reuse its buffer before the runtime gets to signing.
@@ -85,15 +101,18 @@ function quietSubtle(): SubtleCrypto | undefined {
   return crypto?.subtle;
 }
 
-function readSeed(secret: unknown): Uint8Array {
+/** The seed of a keypair that is whole. */
+function readKeypair(secret: unknown): Uint8Array {
   const bytes = typeof secret === 'string' ? readText(secret.trim()) : readBytes(secret);
   if (bytes === undefined) throw invalidKey('it is neither base58 text, nor a JSON array of bytes, nor bytes');
   try {
-    if (bytes.length !== SEED_BYTES && bytes.length !== KEYPAIR_BYTES) {
-      throw invalidKey(`it is ${bytes.length} bytes long, not ${KEYPAIR_BYTES} (keypair) or ${SEED_BYTES} (seed)`);
+    if (bytes.length === SEED_BYTES) {
+      const next = 'Give all 64 bytes of the key; a seed goes into walletSeed, as a Uint8Array.';
+      throw invalidKey(`it is ${SEED_BYTES} bytes long, as an address is, and a seed`, next);
     }
+    if (bytes.length !== KEYPAIR_BYTES) throw invalidKey(`it is ${bytes.length} bytes long, not ${KEYPAIR_BYTES}`);
     const seed = bytes.slice(0, SEED_BYTES);
-    if (bytes.length === KEYPAIR_BYTES && addressOf(ed25519.getPublicKey(seed)) !== addressOf(bytes.subarray(SEED_BYTES))) {
+    if (addressOf(ed25519.getPublicKey(seed)) !== addressOf(bytes.subarray(SEED_BYTES))) {
       seed.fill(0);
       throw invalidKey('its second half is not the public key of its first half');
     }
@@ -129,10 +148,6 @@ function isUint8Array(value: unknown): value is Uint8Array {
   return Object.prototype.toString.call(value) === '[object Uint8Array]';
 }
 
-function invalidKey(reason: string): ConfigError {
-  return new ConfigError(
-    'invalid_key',
-    `The secret key cannot be used: ${reason}. Give base58, a JSON array or bytes, of a 64-byte keypair or its 32-byte seed.`,
-    { details: { reason } },
-  );
+function invalidKey(reason: string, next = 'Give the 64 bytes of a keypair: as base58, a JSON array, or bytes.'): ConfigError {
+  return new ConfigError('invalid_key', `The secret key cannot be used: ${reason}. ${next}`, { details: { reason } });
 }

@@ -18,11 +18,12 @@ afterAll(async () => {
 
 describe('in Chromium', () => {
   it('makes a client from a key, and refuses a bad option with a typed error', async () => {
-    const result = await opened.page.evaluate((walletSecretKey) => {
+    const result = await opened.page.evaluate((seed) => {
+      const walletSeed = Uint8Array.from(seed);
       const { createClient, isExactChangeError } = exactChange;
-      const { address } = createClient({ walletSecretKey });
+      const { address } = createClient({ walletSeed });
       try {
-        createClient({ walletSecretKey, rpcUrl: 'nonsense' });
+        createClient({ walletSeed, rpcUrl: 'nonsense' });
         return { address, refused: false };
       } catch (error) {
         return { address, refused: isExactChangeError(error, 'invalid_option') };
@@ -32,12 +33,12 @@ describe('in Chromium', () => {
   });
 
   it('loads the engine without a polyfill', async () => {
-    const caps = await opened.page.evaluate((walletSecretKey) => exactChange.createClient({ walletSecretKey }).spent(), seed);
+    const caps = await opened.page.evaluate((seed) => exactChange.createClient({ walletSeed: Uint8Array.from(seed) }).spent(), seed);
     expect(caps.length).toBeGreaterThan(0);
   });
 
   it('signs with a key of WebCrypto that cannot be exported', async () => {
-    const result = await opened.page.evaluate(async (secretKey) => {
+    const result = await opened.page.evaluate(async (seed) => {
       const imported: CryptoKey[] = [];
       const { subtle } = crypto;
       const importKey = subtle.importKey.bind(subtle);
@@ -48,7 +49,7 @@ describe('in Chromium', () => {
           return key;
         },
       });
-      const signer = exactChange.createKeySigner(secretKey);
+      const signer = exactChange.createSeedSigner(Uint8Array.from(seed));
       const message = Uint8Array.from([1, 2, 3]);
       const intent = { kind: 'payment', network: 'solana', mint: 'm', amount: '1', payTo: 'p', url: 'u' } as const;
       const signature = await signer.signMessage(message, intent);

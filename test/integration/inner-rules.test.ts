@@ -8,14 +8,14 @@ import { configData, CONFIG_SIZE, MODE, POOL_AUTHORITY, routeV2, TARGET, VENUE }
 import { SYSTEM_PROGRAM } from '../../src/network.js';
 import { connectRpc } from '../../src/solana/connection.js';
 import { computeUnitLimit } from '../../src/solana/instructions.js';
-import { createKeySigner } from '../../src/solana/keys.js';
+import { createSeedSigner } from '../../src/solana/keys.js';
 import type { Rpc } from '../../src/solana/rpc.js';
 import { assembleTransaction, compileMessage } from '../../src/solana/transaction.js';
 import { innerRules } from '../../src/swap/firewall/inner-rules.js';
 import { BLOCKHASH, fromKit, someKey } from '../unit/swap/support.js';
 
 const { BONK, PYUSD, USDC } = SANDBOX_MINTS;
-const WALLET = address(createKeySigner(new Uint8Array(32).fill(42)).address);
+const WALLET = address(createSeedSigner(new Uint8Array(32).fill(42)).address);
 const ATTACKER = someKey(66);
 const CONFIG = someKey(80);
 /** Behind the unit limit. */

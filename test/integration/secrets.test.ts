@@ -230,7 +230,7 @@ describe('the secret key', () => {
     ['the text of a JSON array', ({ secretKey }) => ({ walletSecretKey: JSON.stringify([...secretBytes(secretKey)]) })],
     ['bytes', ({ secretKey }) => ({ walletSecretKey: secretBytes(secretKey) })],
     ['a list of numbers', ({ secretKey }) => ({ walletSecretKey: [...secretBytes(secretKey)] })],
-    ['the seed', ({ secretKey }) => ({ walletSecretKey: secretBytes(secretKey).slice(0, 32) })],
+    ['the seed', ({ secretKey }) => ({ walletSeed: secretBytes(secretKey).slice(0, 32) })],
     ['a signer', ({ address, secretKey }) => ({ signer: recordingSigner(address, secretKey).signer })],
   ];
 

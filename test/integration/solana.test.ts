@@ -21,7 +21,7 @@ import {
   transferChecked,
   transferLamports,
 } from '../../src/solana/instructions.js';
-import { createKeySigner } from '../../src/solana/keys.js';
+import { createSeedSigner } from '../../src/solana/keys.js';
 import type { LandedTransaction, Rpc } from '../../src/solana/rpc.js';
 import { readTables } from '../../src/solana/tables.js';
 import { assembleTransaction, compileMessage, decodeTransaction, firstSignature } from '../../src/solana/transaction.js';
@@ -29,8 +29,8 @@ import { lookBackAt } from '../helpers/look-back.js';
 import type { Instruction, LookupTable } from '../../src/solana/types.js';
 
 const { USDC, SOL, PYUSD } = SANDBOX_MINTS;
-const signer = createKeySigner(new Uint8Array(32).fill(42));
-const payee = createKeySigner(new Uint8Array(32).fill(43)).address;
+const signer = createSeedSigner(new Uint8Array(32).fill(42));
+const payee = createSeedSigner(new Uint8Array(32).fill(43)).address;
 const usdcAccount = associatedTokenAddress(signer.address, USDC.address, USDC.tokenProgram);
 
 let node: SandboxNode;

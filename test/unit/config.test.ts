@@ -231,6 +231,8 @@ const wrong: readonly (readonly [option: string, options: Record<string, unknown
   ['signer', { walletSecretKey: undefined, signer: address }],
   ['signer', { walletSecretKey: undefined, signer: { address } }],
   ['signer', { walletSecretKey: undefined, signer: { address: 'not an address', signMessage } }],
+  ['walletSeed', { walletSeed: seed }],
+  ['walletSeed', { walletSecretKey: undefined, walletSeed: seed, signer: { address, signMessage } }],
   ['walletSecretKey', { walletSecretKey: undefined }],
   ['walletSecretKey', { walletSecretKey: '' }],
 ];
@@ -286,8 +288,9 @@ describe('secrets', () => {
   });
 
   it('the key is in nothing that a configuration shows', () => {
-    for (const key of [walletSecretKey, base58.encode(seed), JSON.stringify([...keypair]), keypair, seed, [...keypair]]) {
-      const config = parseOptions({ walletSecretKey: key });
+    const keys = [walletSecretKey, JSON.stringify([...keypair]), keypair, [...keypair]].map((key) => ({ walletSecretKey: key }));
+    for (const options of [...keys, { walletSeed: seed }]) {
+      const config = parseOptions(options);
       const shown = inspect(config, { showHidden: true, depth: 10 }) + inspect(config.signer, { showHidden: true, depth: 10 });
       const json = JSON.stringify(config, (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
       for (const text of encodings(seed)) expect(shown + json).not.toContain(text);

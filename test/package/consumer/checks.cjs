@@ -2,7 +2,7 @@
 const assert = require('node:assert/strict');
 const { createServer } = require('node:http');
 
-const walletSecretKey = Array.from({ length: 32 }, (_, index) => index + 1);
+const walletSeed = Uint8Array.from({ length: 32 }, (_, index) => index + 1);
 const address = '9C6hybhQ6Aycep9jaUnP6uL9ZYvDjUp1aSkFWPUFJtpj';
 const usdc = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
 
@@ -12,21 +12,21 @@ exports.check = async (library, { createHandler }, { serve, clientAddress }, web
   if (globalThis.fetch === undefined) {
     // Node 16 says what it lacks, and then has it as README says.
     assert.throws(
-      () => createClient({ walletSecretKey }),
+      () => createClient({ walletSeed }),
       (error) => isExactChangeError(error, 'missing_dependency') && error.details.packages.includes('undici'),
     );
     const { fetch, FormData, Headers, Request, Response } = require('undici');
     Object.assign(globalThis, { fetch, FormData, Headers, Request, Response });
   }
-  const client = createClient({ walletSecretKey });
+  const client = createClient({ walletSeed });
   assert.equal(client.address, address);
   // The first call that loads the engine, and with it every dependency.
   assert.ok((await client.spent()).length > 0);
   await client.close();
 
-  assert.equal(new HTTPInterceptor({ walletSecretKey, install: false }).client.address, address);
+  assert.equal(new HTTPInterceptor({ walletSeed, install: false }).client.address, address);
   assert.throws(
-    () => createClient({ walletSecretKey, rpcUrl: 'nonsense' }),
+    () => createClient({ walletSeed, rpcUrl: 'nonsense' }),
     (error) => isExactChangeError(error, 'invalid_option') && error instanceof library.ConfigError && error.funds === 'untouched',
   );
 

@@ -5,5 +5,5 @@ const call = (client) => client.quote({ inputMint: 'SOL', outputMint: 'USDC', am
 
 const { createClient } = require('exact-change');
 const first = Object.keys(require.cache);
-const client = createClient({ walletSecretKey: Array.from({ length: 32 }, () => 7), rpcUrl: nowhere, jupiterUrl: nowhere });
+const client = createClient({ walletSeed: new Uint8Array(32).fill(7), rpcUrl: nowhere, jupiterUrl: nowhere });
 call(client).then(() => console.log(JSON.stringify({ first, later: Object.keys(require.cache).filter((file) => !first.includes(file)) })));

@@ -19,5 +19,5 @@ const call = (client) => client.quote({ inputMint: 'SOL', outputMint: 'USDC', am
 
 const { createClient } = await import('exact-change');
 const first = loaded();
-await call(createClient({ walletSecretKey: Array.from({ length: 32 }, () => 7), rpcUrl: nowhere, jupiterUrl: nowhere }));
+await call(createClient({ walletSeed: new Uint8Array(32).fill(7), rpcUrl: nowhere, jupiterUrl: nowhere }));
 console.log(JSON.stringify({ first, later: loaded().filter((file) => !first.includes(file)) }));

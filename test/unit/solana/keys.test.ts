@@ -3,9 +3,10 @@ import { Keypair } from '@solana/web3.js';
 import { base58 } from '@scure/base';
 import fc from 'fast-check';
 import { inspect } from 'node:util';
+import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { isExactChangeError } from '../../../src/errors.js';
-import { createKeySigner, verifySignature } from '../../../src/solana/keys.js';
+import { createKeySigner, createSeedSigner, verifySignature } from '../../../src/solana/keys.js';
 import type { SigningIntent } from '../../../src/solana/signer.js';
 
 const seed = Uint8Array.from({ length: 32 }, (_, index) => (index * 37 + 11) & 0xff);
@@ -38,20 +39,27 @@ function spellings(bytes: Uint8Array): string[] {
 describe('createKeySigner', () => {
   it.each([
     ['base58 keypair', base58.encode(pair)],
-    ['base58 seed', base58.encode(seed)],
     ['base58 with white space around', ` ${base58.encode(pair)}\n`],
     ['JSON array', JSON.stringify([...pair])],
     ['JSON array, pretty', JSON.stringify([...pair], null, 2)],
-    ['JSON array of the seed', JSON.stringify([...seed])],
     ['bytes', pair],
-    ['seed bytes', seed],
     ['Buffer', Buffer.from(pair)],
     ['numbers', [...pair]],
-    ['seed numbers', [...seed]],
   ])('reads %s', async (_, secret) => {
     const signer = createKeySigner(secret);
     expect(signer.address).toBe(address);
     expect(verifySignature(message, await signer.signMessage(message, intent), address)).toBe(true);
+  });
+
+  it('reads a seed only as one, and leaves it to its caller', async () => {
+    const mine = Uint8Array.from(seed);
+    const signer = createSeedSigner(mine);
+    expect(signer.address).toBe(address);
+    expect(verifySignature(message, await signer.signMessage(message, intent), address)).toBe(true);
+    expect(mine).toEqual(seed);
+    // Of another realm, which test runners bring.
+    const foreign = runInNewContext('Uint8Array.from(seed)', { seed: [...seed] }) as Uint8Array;
+    expect(createSeedSigner(foreign).address).toBe(address);
   });
 
   it('leaves the caller their own bytes', async () => {
@@ -119,6 +127,13 @@ describe('createKeySigner', () => {
   wrongHalf[63] = (wrongHalf[63] ?? 0) ^ 1;
   it.each<[string, unknown]>([
     ['empty', ''],
+    ['an address', address],
+    ['an address, as bytes', Keypair.fromSeed(seed).publicKey.toBytes()],
+    ['an address, as a JSON array', JSON.stringify([...Keypair.fromSeed(seed).publicKey.toBytes()])],
+    ['a seed, base58', base58.encode(seed)],
+    ['a seed, as bytes', seed],
+    ['a seed, as a JSON array', JSON.stringify([...seed])],
+    ['a seed, as numbers', [...seed]],
     ['63 bytes', pair.slice(1)],
     ['65 bytes', Uint8Array.of(...pair, 0)],
     ['base58 of 33 bytes', base58.encode(pair.slice(0, 33))],
@@ -151,6 +166,26 @@ describe('createKeySigner', () => {
     for (const text of [...spellings(pair), ...spellings(seed)]) expect(shown).not.toContain(text);
     expect(shown).not.toContain('abandon');
     expect(error.cause).toBeUndefined();
+  });
+
+  it.each<[string, unknown]>([
+    ['base58', base58.encode(seed)],
+    ['a JSON array', JSON.stringify([...seed])],
+    ['numbers', [...seed]],
+    ['a keypair', pair],
+    ['31 bytes', seed.slice(1)],
+    ['nothing', undefined],
+  ])('takes no seed that is %s, and quotes nothing of it', (_, given) => {
+    let error: unknown;
+    try {
+      // @ts-expect-error -- what JavaScript callers may pass
+      createSeedSigner(given);
+    } catch (thrown) {
+      error = thrown;
+    }
+    if (!isExactChangeError(error, 'invalid_key')) throw new Error('not refused as an invalid key');
+    const shown = `${inspect(error, { showHidden: true, depth: 10 })} ${JSON.stringify(error)}`;
+    for (const text of [...spellings(pair), ...spellings(seed)]) expect(shown).not.toContain(text);
   });
 
   it('never throws anything but invalid_key', () => {

@@ -7,7 +7,7 @@ import { checkExposure, type Exposed, foreignAccounts } from '../../../src/swap/
 import { checkSwap } from '../../../src/swap/firewall/check-swap.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../../src/network.js';
 import { associatedTokenAddress } from '../../../src/solana/accounts.js';
-import { createKeySigner } from '../../../src/solana/keys.js';
+import { createSeedSigner } from '../../../src/solana/keys.js';
 import {
   DESTINATION,
   EXPECTED,
@@ -170,7 +170,7 @@ describe('forms that are not understood', () => {
 });
 
 /** An address with a key to it. */
-const SOMEBODY = createKeySigner(new Uint8Array(32).fill(5)).address;
+const SOMEBODY = createSeedSigner(new Uint8Array(32).fill(5)).address;
 
 describe('what else the venue could reach', () => {
   const wallet = getAddressEncoder().encode(WALLET);
