@@ -6,6 +6,7 @@ import { SOLANA_MAINNET, toNetwork } from './network.js';
 import { parsePolicy, type Policy, type PolicyOptions } from './policy/policy.js';
 import { refuse } from './policy/read.js';
 import { isRecord } from './record.js';
+import { hideKey } from './redact.js';
 import { systemRuntime, type Runtime } from './runtime.js';
 import { isAddress } from './solana/address.js';
 import type { Connection } from './solana/connection.js';
@@ -265,7 +266,9 @@ function parseApiKey(option: string, key: unknown): string | undefined {
   const trimmed = key?.trim();
   // A header with anything else is refused at each call, in words that repeat it.
   if (trimmed !== undefined && !/^[\x21-\x7e]*$/.test(trimmed)) throw refuse(option, 'must be visible ASCII, without spaces.');
-  return trimmed === '' ? undefined : trimmed;
+  if (trimmed === undefined || trimmed === '') return undefined;
+  hideKey(trimmed);
+  return trimmed;
 }
 
 function parseBoolean(option: string, value: unknown): boolean {

@@ -1,3 +1,5 @@
+import { redact, redactError } from './redact.js';
+
 /**
  * What may have happened to the caller's money when an error was thrown.
  *
@@ -192,7 +194,7 @@ export class ExactChangeError<C extends ErrorCode = ErrorCode> extends Error {
   declare readonly response?: Response;
 
   constructor(code: C, message: string, init: ErrorInit<C>) {
-    super(message, 'cause' in init ? { cause: init.cause } : undefined);
+    super(message, 'cause' in init ? { cause: redactError(init.cause) } : undefined);
     // A newer copy of the package has codes that this one does not know.
     const [group, retry] = isErrorCode(code) ? CODES[code] : (['ExactChange', 'never'] as const);
     // Not `new.target.name`: minifiers rename classes.
@@ -301,13 +303,15 @@ export function amendError(
 }
 
 const UNTRUSTED_LIMIT = 200;
+/** More than is shown, so that no secret is cut before it is hidden. */
+const READ_LIMIT = 64 * UNTRUSTED_LIMIT;
 // Control characters, what directs text or does not show (tags and variation selectors can carry whole hidden sentences), line and
 // paragraph separators, private characters, half surrogates: nothing a log, a terminal or a language model should act on.
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}\ufff0-\uffff]/gu;
 
-/** Text from a seller or a service, made fit to show: no control, direction or hidden characters, at most 200 characters. */
+/** Text from a seller or a service, made fit to show: none of our keys, no control, direction or hidden characters, at most 200 characters. */
 export function cleanText(text: string): string {
-  const clean = text
+  const clean = redact(text.slice(0, READ_LIMIT))
     .slice(0, 4 * UNTRUSTED_LIMIT)
     .replace(UNSAFE, ' ')
     .trim()

@@ -2,6 +2,7 @@ import type { ClientOptions, LocalOptions } from '../config.js';
 import { isLoopback } from '../loopback.js';
 import { SOLANA_MAINNET } from '../network.js';
 import { refuse } from '../policy/read.js';
+import { hideAddress } from '../redact.js';
 
 const PUBLIC_RPC: Readonly<Record<string, string>> = {
   [SOLANA_MAINNET]: 'https://api.mainnet-beta.solana.com',
@@ -63,5 +64,6 @@ export function parseUrl(option: string, text: unknown, protocols: readonly stri
     throw refuse(option, `must be an address that starts with ${protocols.map((one) => `${one}//`).join(' or ')}.`);
   // fetch refuses such an address at each call, in words that repeat it.
   if (url.username !== '' || url.password !== '') throw refuse(option, 'must hold no user name or password: fetch takes no such address.');
+  hideAddress(url.href);
   return url.href;
 }

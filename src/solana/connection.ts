@@ -2,6 +2,7 @@ import { Connection, PublicKey, VersionedTransaction } from '@solana/web3.js';
 import type { AccountInfo } from '@solana/web3.js';
 import { base64 } from '@scure/base';
 import { ConfigError } from '../errors.js';
+import { hideAddress } from '../redact.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../network.js';
 import { systemRuntime } from '../runtime.js';
 import { isAddress } from './address.js';
@@ -257,6 +258,7 @@ function toNode(url: string, given: typeof fetch | undefined): Node {
 
 /** Somebody else's Connection has a fetch and errors of its own. */
 function ownNode(connection: Connection): Node {
+  hideAddress(connection.rpcEndpoint);
   return { connect: () => connection, explain: explainWeb3Error };
 }
 

@@ -1,3 +1,4 @@
+import { redact } from '../redact.js';
 import { Fault } from './fault.js';
 
 /**
@@ -11,5 +12,5 @@ export function safeInteger(value: unknown): number {
 
 /** Why a transaction failed, as the node words it. */
 export function errorText(error: unknown): string | null {
-  return error === null || error === undefined ? null : JSON.stringify(error);
+  return error === null || error === undefined ? null : redact(JSON.stringify(error));
 }

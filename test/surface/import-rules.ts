@@ -4,7 +4,7 @@ import { importsOf, type Files, type Import } from './modules.js';
 
 /** The parts of src/, lowest first. A part imports lower rows and itself, never a neighbour of its own row. */
 const ROWS: readonly (readonly string[])[] = [
-  ['abort', 'record'],
+  ['abort', 'record', 'redact'],
   ['errors', 'amount', 'network', 'runtime', 'deadline', 'loopback', 'own-request'],
   ['backoff'],
   ['solana', 'http', 'request', 'passage'],
