@@ -18,6 +18,8 @@ export interface Malformed {
 }
 
 const MAX_ACCEPTS = 32;
+/** Of an offer's keys, those that nothing else uses; `scheme` and `network` are words of card payments too. */
+const OFFER_KEYS = ['payTo', 'asset', 'maxAmountRequired'] as const;
 
 /** What this module has read: everything else that looks like it is somebody's word, its `url` too. */
 const parsed = new WeakSet();
@@ -32,7 +34,7 @@ export function isParsed(terms: object): terms is PaymentRequired {
  * `X-Payment-Required`. Everything in the result is the seller's word, frozen and not yet judged.
  *
  * @returns The terms, or undefined where the 402 is no payment request: no payment header, and no JSON body with
- * `accepts` or `x402Version`.
+ * `x402Version`, or `accepts` with an offer in it.
  * @throws {ProtocolError} `malformed_payment_required` where it is a payment request and cannot be read.
  *
  * @example
@@ -127,8 +129,16 @@ function bodyJson(body: unknown): JsonReading | undefined {
   return text.startsWith('{') ? readJson(text) : undefined;
 }
 
+/** Whether an object means to be a payment request: others have `accepts` too, such as what a card terminal takes. */
 function isClaim(body: object): boolean {
-  return ['accepts', 'x402Version'].some((key) => Object.prototype.hasOwnProperty.call(body, key));
+  if (Object.prototype.hasOwnProperty.call(body, 'x402Version')) return true;
+  const accepts = valueOf(body, 'accepts');
+  return Array.isArray(accepts) && accepts.some((entry) => OFFER_KEYS.some((key) => valueOf(entry, key) !== undefined));
+}
+
+/** Own, and no getter of an object that is not JSON. */
+function valueOf(object: unknown, key: string): unknown {
+  return typeof object === 'object' && object !== null ? Object.getOwnPropertyDescriptor(object, key)?.value : undefined;
 }
 
 /** A byte order mark before JSON is common enough, and harmless. */
