@@ -1,5 +1,6 @@
 import { parseApiUrl, parseJupiterUrl, parseRpcUrls, parseUrl } from './config/addresses.js';
 import { parseSwapFrom } from './config/swap-request.js';
+import { parseSigner } from './config/wallet.js';
 import { ConfigError } from './errors.js';
 import type { Journal } from './journal/types.js';
 import { SOLANA_MAINNET, toNetwork } from './network.js';
@@ -8,9 +9,7 @@ import { refuse } from './policy/read.js';
 import { isRecord } from './record.js';
 import { hideKey } from './redact.js';
 import { systemRuntime, type Runtime } from './runtime.js';
-import { isAddress } from './solana/address.js';
 import type { Connection } from './solana/connection.js';
-import { createKeySigner, createSeedSigner } from './solana/keys.js';
 import type { Signer } from './solana/signer.js';
 import type { Transport } from './transport.js';
 
@@ -70,7 +69,7 @@ export interface ClientOptions {
   /** Milliseconds for which a repeated call of a spent purchase is answered `already_spent` instead of paying anew; default 60000. */
   readonly retryWindow?: number | undefined;
   /**
-   * How often a GET or HEAD is sent again after a 503, whose `Retry-After` of up to 10 s is waited for, or a lost connection. Only before a payment
+   * How often a GET or HEAD is sent again after a 503 (its `Retry-After` of up to 10 s is waited for) or a lost connection. Only before a payment
    * header was sent, never after; from 0 (off) to 10, default 2.
    */
   readonly retries?: number | undefined;
@@ -235,23 +234,6 @@ function parseRetries(value: unknown): number {
 export function parseInstall(options: { readonly install?: boolean | undefined }): boolean {
   if (!isRecord(options)) throw refuse('options', 'must be an object.');
   return parseBoolean('install', options.install ?? true);
-}
-
-function parseSigner({ walletSecretKey, walletSeed, signer }: ClientOptions): Signer {
-  if (walletSeed !== undefined) {
-    const other = signer === undefined ? (walletSecretKey === undefined ? undefined : 'walletSecretKey') : 'signer';
-    if (other !== undefined) throw refuse('walletSeed', `and ${other} exclude each other. Give one.`);
-    return createSeedSigner(walletSeed);
-  }
-  if (signer !== undefined && walletSecretKey !== undefined) throw refuse('signer', 'and walletSecretKey exclude each other. Give one.');
-  if (signer !== undefined) {
-    if (!isRecord(signer) || !isAddress(signer.address) || typeof signer.signMessage !== 'function')
-      throw refuse('signer', 'must have an address and a signMessage function.');
-    return signer;
-  }
-  if (walletSecretKey === undefined || walletSecretKey === '')
-    throw refuse('walletSecretKey', 'is missing. Give the wallet key, or a signer.');
-  return createKeySigner(walletSecretKey);
 }
 
 function parseServiceKey({ apiUrl, apiKey }: ClientOptions): string | undefined {

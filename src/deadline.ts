@@ -51,7 +51,7 @@ export function startDeadline(ms: number, caller: AbortSignal | undefined): Dead
 /** A signal that follows a caller's in its place. */
 export interface Following {
   readonly signal: AbortSignal;
-  /** Follows on only for as long as the signal itself, or one of `users`, is of use to anybody. */
+  /** Follows on only for as long as something refers to the signal itself, or to one of `users`. */
   stop(...users: readonly (object | null)[]): void;
   /** Lets go of the caller's signal. */
   end(): void;

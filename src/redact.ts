@@ -1,6 +1,6 @@
 import { base64 } from '@scure/base';
 
-/** What stands where a secret stood. */
+/** What stands in place of a secret. */
 const HIDDEN = '[hidden]';
 /** Shorter ones are no keys, and hiding them would eat ordinary words. */
 const SHORTEST_KEY = 6;
@@ -12,7 +12,7 @@ const MOST = 256;
 const known = new Set<string>();
 let pattern: RegExp | undefined;
 
-/** Hides a key, or a header with one, from all text of others that errors show from now on: who is sent a key may repeat it. */
+/** Hides a key, or a header with one, from all text of others that errors show from now on: a server may repeat the key that it was sent. */
 export function hideKey(key: string): void {
   for (const word of key.split(/\s+/)) remember(word, SHORTEST_KEY);
 }

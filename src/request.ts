@@ -160,7 +160,7 @@ function unfollowed(request: Request, passed: RequestInit): RequestInit {
   return { ...passed, redirect: request.redirect === 'error' ? 'error' : 'manual' };
 }
 
-/** All of them: where msw has patched the class, a copy lacks those that the runtime has set itself, such as the type of a body. */
+/** All of them: if msw has patched the class, a copy lacks those that the runtime has set itself, such as the type of a body. */
 function copyOf(headers: Headers): Headers {
   const copy = new Headers(headers);
   headers.forEach((value, name) => {

@@ -28,7 +28,7 @@ export function watchStream(
     const own = source();
     if (!isStream(own)) throw new TypeError('There is no body.');
     reader = own.getReader();
-    // Only what is begun can be given up half way; nobody cancels a stream that nothing refers to any more.
+    // Only what is begun can be given up half way, and a stream that nothing refers to any more is not cancelled.
     if (typeof FinalizationRegistry !== 'undefined') registry().register(stream, giveUp(reading, reader), reader);
     return reader;
   };

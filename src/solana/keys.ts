@@ -17,8 +17,8 @@ type Sign = (message: Uint8Array) => Promise<Uint8Array>;
 
 /**
  * A signer for a secret key: base58 text or bytes of the 64-byte keypair, or the JSON array of a key file. Its second half must be the public
- * key of the first: 32 bytes alone may be anything, above all an address, and a wallet made of an address has a key that everybody knows.
- * The key lives in a closure, or in the runtime as a non-extractable key where it has Ed25519; it is on no property.
+ * key of the first: 32 bytes alone may be anything, above all an address, and the key of a wallet made of an address is public.
+ * The key lives in a closure, or in the runtime as a non-extractable key if it has Ed25519; it is on no property.
  *
  * @throws ConfigError `invalid_key`, which quotes nothing of what was given.
  */
