@@ -1,15 +1,15 @@
 import { createClient, HTTPInterceptor, isExactChangeError, local, type ClientOptions } from 'exact-change';
 import { afterEach, expect, it, vi } from 'vitest';
 
-const walletSecretKey = Uint8Array.from({ length: 32 }, (_, index) => index + 1);
+const walletSeed = Uint8Array.from({ length: 32 }, (_, index) => index + 1);
 
 afterEach(() => {
   vi.unstubAllGlobals();
 });
 
 const makers: readonly (readonly [string, (options: ClientOptions) => unknown])[] = [
-  ['createClient', (options) => createClient({ walletSecretKey, ...options })],
-  ['HTTPInterceptor', (options) => new HTTPInterceptor({ walletSecretKey, install: false, ...options })],
+  ['createClient', (options) => createClient({ walletSeed, ...options })],
+  ['HTTPInterceptor', (options) => new HTTPInterceptor({ walletSeed, install: false, ...options })],
   ['local', (options) => local(options)],
 ];
 
