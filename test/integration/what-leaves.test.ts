@@ -53,19 +53,20 @@ async function greedySeller(dollars: number) {
   let calls = 0;
   const terms = async () => {
     const decimals = [0, 6, 9][(calls += 1) % 3] ?? 0;
+    const price = BigInt(Math.round(dollars * 1e6)) * (DOLLAR / 1_000_000n);
     const one = 10n ** BigInt(decimals);
-    // A whole number of base units, each worth what makes the price right.
-    const amount = decimals === 0 ? 1n : one;
-    const mint = await sandbox.createMint({
-      ...{ decimals, authority: own, proceedsTo: own },
-      picoUsd: BigInt(Math.round(dollars * 1e6)) * (DOLLAR / 1_000_000n / amount),
-    });
+    // A base unit costs a whole number of picodollars.
+    const amount = one < price ? one : price;
+    const mint = await sandbox.createMint({ decimals, authority: own, proceedsTo: own, picoUsd: price / amount });
     await sandbox.chain.fundToken(own, mint, 0n);
     return offerOf(sandbox, { asset: mint.address, payTo: own, amount: String(amount) });
   };
   const seller = await startSeller((request, response) => {
     if (isPaid(request)) return answer(response, 402, {});
-    void terms().then((offer) => answerTerms(response, { x402Version: 2, accepts: [offer] }));
+    terms().then(
+      (offer) => answerTerms(response, { x402Version: 2, accepts: [offer] }),
+      () => request.socket.destroy(),
+    );
   });
   onTestFinished(() => seller.close());
   return seller.url;
