@@ -1,0 +1,126 @@
+import type { CapUse } from '../../src/index.js';
+import type { Attempt } from '../../src/journal/types.js';
+import { understood } from './instructions.js';
+import type { Machine } from './machine.js';
+import type { Limit, Plan } from './plan.js';
+import { limitOf, measure, outsOf, shown, FINE, type Out } from './truth.js';
+import type { World } from './world.js';
+
+/** A promise that the chain shows to be broken. */
+export interface Broken {
+  readonly promise:
+    | 'paid once'
+    | 'within caps'
+    | 'spent tells all'
+    | 'all is decided'
+    | 'receipts are true'
+    | 'only known instructions'
+    | 'goes on'
+    | 'throws what it says';
+  readonly how: string;
+}
+
+/** What `spent()` said, and when. */
+export interface Said {
+  readonly from: { readonly at: number; readonly wall: number };
+  readonly to: { readonly at: number; readonly wall: number };
+  readonly uses: readonly CapUse[];
+}
+
+/** Reads the chain after a run, and holds it against what is promised. */
+export function judge(world: World, machine: Machine, said: readonly Said[], attempts: readonly Attempt[]): Broken[] {
+  const { plan, ledger, tokens } = world;
+  const outs = outsOf(ledger.all(), machine, tokens);
+  return [
+    ...onceEach(plan, outs),
+    ...withinCaps(plan, outs),
+    ...said.flatMap((one) => tellsAll(plan, outs, one)),
+    ...decided(attempts, outs),
+    ...machine.signed.flatMap(({ message, intent }) => {
+      const how = understood(message, intent, tokens);
+      return how === undefined ? [] : [{ promise: 'only known instructions' as const, how }];
+    }),
+  ];
+}
+
+function onceEach({ resign }: Plan, outs: readonly Out[]): Broken[] {
+  const payments = new Map<string, Out[]>();
+  for (const out of outs) {
+    if (out.payments === 0n || out.signed.intent.kind !== 'payment') continue;
+    const { url } = out.signed.intent;
+    payments.set(url, [...(payments.get(url) ?? []), out]);
+  }
+  return [...payments]
+    .filter(([, all]) => all.length > 1 + resign)
+    .map(([url, all]) => ({
+      promise: 'paid once',
+      how: `${url} was paid ${all.length} times: signed at ${all.map(({ signed }) => seconds(signed.at)).join(', ')}, landed at ${all.map(({ landed }) => seconds(landed.at)).join(', ')}`,
+    }));
+}
+
+const seconds = (ms: number): string => (ms / 1000).toFixed(1);
+
+/** Fees count in dollars as long as SOL has a price. */
+function countsFees({ parts }: Plan): boolean {
+  return !parts.some((part) => part.kind === 'market' && part.what === 'isDown');
+}
+
+/** A clock that jumps moves what is in a window by as much. */
+function slackOf({ parts }: Plan): number {
+  return parts.reduce((sum, part) => sum + (part.kind === 'jump' ? Math.abs(part.ms) : 0), 0);
+}
+
+type Moment = Pick<Said['to'], 'at' | 'wall'>;
+
+function inWindow(plan: Plan, outs: readonly Out[], { windowMs, host }: Pick<Limit, 'windowMs' | 'host'>, from: Moment, to: Moment): readonly Out[] {
+  const window = (windowMs ?? Infinity) - slackOf(plan);
+  return outs.filter(({ landed, host: own }) => {
+    const isYoung = landed.at > to.at - window && landed.wall > to.wall - window;
+    return landed.at <= from.at && isYoung && (host === undefined || host === own);
+  });
+}
+
+function withinCaps(plan: Plan, outs: readonly Out[]): Broken[] {
+  const broken: Broken[] = [];
+  const fees = countsFees(plan);
+  for (const limit of plan.limits) {
+    const { unit, windowMs, host } = limit;
+    const groups =
+      windowMs === 0
+        ? [...new Set(outs.map(({ attempt }) => attempt))].map((attempt) => outs.filter((out) => out.attempt === attempt))
+        : outs.map(({ landed }) => inWindow(plan, outs, limit, landed, landed));
+    const sums = groups.map((group) => group.reduce((sum, out) => sum + measure(out, unit, fees), 0n));
+    const most = sums.reduce((a, b) => (a > b ? a : b), 0n);
+    if (most <= limitOf(limit)) continue;
+    const over = windowMs === 0 ? 'one payment' : windowMs === undefined ? 'all' : `${windowMs / 1000} s`;
+    const how = `${shown(unit, most)} left in ${over}${host === undefined ? '' : ` for ${host}`}, and the limit is ${shown(unit, limitOf(limit))}`;
+    broken.push({ promise: 'within caps', how });
+  }
+  return broken;
+}
+
+function tellsAll(plan: Plan, outs: readonly Out[], { from, to, uses }: Said): Broken[] {
+  const fees = countsFees(plan);
+  return uses.flatMap(({ cap, unit, used, windowMs, host }) => {
+    const truth = inWindow(plan, outs, { windowMs, host }, from, to).reduce((sum, out) => sum + measure(out, unit, fees), 0n);
+    const told = unit === 'USD' ? microOf(used) * FINE : BigInt(used);
+    if (told >= truth) return [];
+    const how = `${cap} is ${shown(unit, told)} at ${seconds(to.at)}, and ${shown(unit, truth)} had left by ${seconds(from.at)}`;
+    return [{ promise: 'spent tells all' as const, how }];
+  });
+}
+
+function microOf(dollars: string): bigint {
+  const [whole = '0', part = ''] = dollars.split('.');
+  return BigInt(whole) * 1_000_000n + BigInt(part.padEnd(6, '0').slice(0, 6));
+}
+
+function decided(attempts: readonly Attempt[], outs: readonly Out[]): Broken[] {
+  const landed = new Set(outs.filter(({ payments }) => payments > 0n).map(({ signed }) => signed.signature));
+  return attempts.flatMap(({ id, state, payment }): Broken[] => {
+    if (['signed', 'reserved', 'abandoned'].includes(state)) return [{ promise: 'all is decided', how: `${id} is still ${state}` }];
+    if (payment === undefined) return [];
+    if (landed.has(payment.payerSignature) === (state === 'settled')) return [];
+    return [{ promise: 'receipts are true', how: `${id} is ${state}, and its payment ${payment.payerSignature} is${state === 'settled' ? ' not' : ''} on the chain` }];
+  });
+}

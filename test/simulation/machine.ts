@@ -1,0 +1,146 @@
+import { createClient, memoryJournal, type Client, type Journal, type SigningIntent } from '../../src/index.js';
+import { journalAt } from '../../adapters/journal/file/journal.js';
+import { fakeProcesses, MemoryDisk } from '../helpers/memory-disk.js';
+import { NETWORK, signAsWallet, WALLET } from './places.js';
+import { policyOf } from './plan.js';
+import { addressOf } from './wire.js';
+import { JUPITER_URL, NODE_URLS, type World } from './world.js';
+import type { Served } from './seller.js';
+
+/** One message that the library had signed. */
+export interface Signed {
+  readonly signature: string;
+  readonly message: Uint8Array;
+  readonly intent: SigningIntent;
+  readonly at: number;
+}
+
+/** A process that runs the library: killed at any of its calls to the outside, and started again over the same journal. */
+export interface Machine {
+  /** Undefined while it is down. */
+  clients(): readonly Client[] | undefined;
+  /** Resolves once the process that runs now has ended. */
+  ended(): Promise<void>;
+  start(): void;
+  /** Ends it at once, or at one of its next calls to the outside. */
+  kill(calls: number, power: boolean, ended: () => void): void;
+  readonly signed: readonly Signed[];
+  /** By a signature of a swap, or the address that a payment was signed for: the attempt and its host. */
+  readonly swapsOf: ReadonlyMap<string, { readonly attempt: string; readonly host: string }>;
+  readonly paymentsOf: ReadonlyMap<string, string>;
+  journal(): Journal;
+}
+
+const SHELVES = ['exact-change.wallets.3', 'exact-change.file-journals.2'];
+
+export function createMachine(world: World): Machine {
+  const { plan, clock, trace } = world;
+  const processes = fakeProcesses();
+  const signed: Signed[] = [];
+  const hosts = new Map<string, string>();
+  const swapsOf = new Map<string, { attempt: string; host: string }>();
+  const paymentsOf = new Map<string, string>();
+  let disk = new MemoryDisk();
+  let kept: Journal = memoryJournal();
+  let life = 0;
+  let isUp = false;
+  let clients: Client[] = [];
+  let end: () => void = () => undefined;
+  let ending: Promise<void> = Promise.resolve();
+  let dying: { calls: number; readonly end: () => void } | undefined;
+
+  /** Each call to the outside goes through here: that of a process that has ended stands still for ever. */
+  async function outside(of: number): Promise<void> {
+    if (of === life && dying !== undefined && (dying.calls -= 1) <= 0) dying.end();
+    if (of !== life || !isUp) await new Promise<never>(() => undefined);
+  }
+
+  async function request(of: number, input: RequestInfo | URL, init: RequestInit = {}): Promise<Response> {
+    await outside(of);
+    const url = new URL(input instanceof Request ? input.url : input);
+    const asked = input instanceof Request ? new Request(input, init) : new Request(url, init);
+    const { signal } = init;
+    if (signal?.aborted === true) throw signal.reason;
+    const body = asked.body === null ? '' : await asked.text();
+    const served: Served = await world.serve(url, { method: asked.method, headers: asked.headers, body });
+    return new Promise<Response>((resolve, reject) => {
+      const refuse = () => reject(signal?.reason instanceof Error ? signal.reason : new TypeError('aborted'));
+      signal?.addEventListener('abort', refuse, { once: true });
+      if (served === 'hangs') return;
+      const deliver = () => {
+        if (of !== life || !isUp) return;
+        signal?.removeEventListener('abort', refuse);
+        // An answer that comes is a call to the outside too: a process may end right before it.
+        outside(of).then(() => (served === 'lost' || served.response === undefined ? reject(new TypeError('fetch failed')) : resolve(served.response)), reject);
+      };
+      clock.after(served === 'lost' ? 50 : served.ms, deliver);
+    });
+  }
+
+  function start(): void {
+    life += 1;
+    const of = life;
+    for (const name of SHELVES) Reflect.deleteProperty(globalThis, Symbol.for(name));
+    isUp = true;
+    ending = new Promise((resolve) => (end = resolve));
+    if (plan.isDurable) {
+      const parts = { disk: disk.port(() => outside(of)), processes: processes.as(life), compactFrom: 20_000 };
+      kept = journalAt('/journal', parts);
+    }
+    const signer = {
+      address: WALLET,
+      async signMessage(message: Uint8Array, intent: SigningIntent) {
+        await outside(of);
+        const signature = signAsWallet(message);
+        signed.push({ signature: addressOf(signature), message, intent, at: clock.now() });
+        return signature;
+      },
+    };
+    clients = Array.from({ length: plan.clients }, () =>
+      createClient({
+        signer,
+        rpcUrl: NODE_URLS.slice(0, plan.nodes),
+        jupiterUrl: JUPITER_URL,
+        network: NETWORK,
+        autoSwap: plan.autoSwap,
+        policy: policyOf(plan),
+        journal: kept,
+        fetch: (input, init) => request(of, input, init),
+      }),
+    );
+    for (const client of clients) {
+      client.on('*', (event) => {
+        trace(`${event.type} ${event.id}${'signature' in event ? ` ${event.signature}` : ''}${'code' in event ? ` ${event.code}` : ''}`);
+        if (event.type === 'payment.required') hosts.set(event.id, new URL(event.url).host);
+        if (event.type === 'swap.signed') swapsOf.set(event.signature, { attempt: event.id, host: hosts.get(event.id) ?? '' });
+        if (event.type === 'payment.signed') paymentsOf.set(event.payerSignature, event.id);
+      });
+      // Loads what a client loads with its first payment.
+      client.spent().catch(() => undefined);
+    }
+    trace(`process ${of} starts`);
+  }
+
+  return {
+    clients: () => (isUp ? clients : undefined),
+    ended: () => ending,
+    start,
+    kill(calls, power, ended) {
+      const stop = () => {
+        dying = undefined;
+        if (!isUp) return;
+        trace(`process ${life} ends${power ? ' with the power' : ''}`);
+        isUp = false;
+        processes.end(life);
+        disk = disk.after(power ? 'power failure' : 'kill');
+        clock.dropTimers();
+        end();
+        ended();
+      };
+      if (calls === 0) stop();
+      else dying = { calls, end: stop };
+    },
+    ...{ signed, swapsOf, paymentsOf },
+    journal: () => kept,
+  };
+}

@@ -1,0 +1,220 @@
+import type { PolicyOptions } from '../../src/policy/policy.js';
+import type { LimitOptions } from '../../src/policy/limits.js';
+import type { NodeState } from './node.js';
+import { PYUSD, SOL, USDC, USDT } from './places.js';
+import { createRandom, type Random } from './random.js';
+
+/** How a caller reads the body of an answer. */
+export type Reader = 'text' | 'json' | 'bytes' | 'stream' | 'clone' | 'half';
+
+export type Answer = 'bare' | 'breaks' | 'error' | 'again' | 'denied' | 'lost' | 'hangs' | 'redirects' | 'pending';
+export type Settling = 'late' | 'never' | 'denies' | 'twice';
+export type Terms = 'own token' | 'new tokens' | 'raises' | 'version 1' | 'memo' | 'payment id' | 'in SOL' | 'in PYUSD' | 'many' | 'dear';
+
+/** One thing that happens, or is wrong, in a run. A run is its parts, so that dropping one shrinks it. Times are in milliseconds. */
+export type Part =
+  | {
+      readonly kind: 'buy';
+      readonly at: number;
+      readonly seller: number;
+      readonly item: number;
+      readonly client: number;
+      readonly key: boolean;
+      readonly reader: Reader;
+      readonly tries: number;
+      readonly gap: number;
+      readonly method: 'GET' | 'POST';
+      /** The caller gives up a try after so long. */
+      readonly abort: number | undefined;
+    }
+  | { readonly kind: 'kill'; readonly at: number; readonly calls: number; readonly power: boolean; readonly down: number }
+  | { readonly kind: 'node'; readonly node: number; readonly what: keyof NodeState; readonly size: number; readonly at: number; readonly until: number }
+  | { readonly kind: 'market'; readonly what: 'isDown' | 'failing' | 'stealing'; readonly share: number; readonly at: number; readonly until: number }
+  | { readonly kind: 'fork'; readonly at: number; readonly slots: number; readonly again: boolean }
+  | { readonly kind: 'jump'; readonly at: number; readonly ms: number }
+  | { readonly kind: 'dust' | 'spend'; readonly at: number; readonly mint: string; readonly amount: number }
+  | { readonly kind: 'terms'; readonly seller: number; readonly what: Terms; readonly size: number }
+  | { readonly kind: 'answer'; readonly seller: number; readonly what: Answer; readonly share: number }
+  | { readonly kind: 'settling'; readonly seller: number; readonly what: Settling; readonly share: number; readonly delay: number }
+  | { readonly kind: 'sends'; readonly share: number };
+
+/** A limit as the simulator reads it, by itself. */
+export interface Limit {
+  readonly unit: 'USD' | 'lamports' | 'swaps' | 'payments';
+  /** Of dollars: millionths. */
+  readonly limit: bigint;
+  /** 0: for one payment. Undefined: for ever. */
+  readonly windowMs: number | undefined;
+  readonly host?: string | undefined;
+}
+
+export interface Plan {
+  readonly seed: number;
+  readonly clients: number;
+  readonly nodes: number;
+  /** Whether the journal is a file, which outlives the process. */
+  readonly isDurable: boolean;
+  readonly autoSwap: boolean;
+  readonly resign: 0 | 1;
+  /** Base units by mint; lamports of the wallet under `lamports`. */
+  readonly funds: Readonly<Record<string, bigint>>;
+  /** Millionths of a dollar that each seller asks for. */
+  readonly prices: readonly number[];
+  readonly limits: readonly Limit[];
+  readonly parts: readonly Part[];
+  readonly length: number;
+}
+
+export const hostOf = (seller: number): string => `s${seller}.test`;
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** A run as a seed says. Each kind of fault is in some runs only, so that none hides what another would show. */
+export function planOf(seed: number): Plan {
+  const random = createRandom(`plan ${seed}`);
+  const length = random.pick([1, 3, 6, 12]) * MINUTE;
+  const nodes = random.pick([1, 1, 2, 3]);
+  const isDurable = random.chance(0.6);
+  const parts: Part[] = [];
+  const swarm = (name: string, share: number, add: (random: Random) => void): void => {
+    const own = random.fork(name);
+    if (own.chance(share)) add(own);
+  };
+  const time = (own: Random) => own.int(0, length);
+  const span = (own: Random) => {
+    const at = own.chance(0.4) ? 0 : own.int(0, length);
+    return { at, until: at + own.int(1_000, length) };
+  };
+
+  for (let seller = 0; seller < 3; seller += 1) {
+    const each = (name: string, share: number, add: (random: Random) => void) => swarm(`${name} ${seller}`, share, add);
+    each('token', 0.45, (own) =>
+      parts.push({ kind: 'terms', seller, what: own.pick(['own token', 'new tokens', 'in SOL', 'in PYUSD']), size: own.int(0, 9) }),
+    );
+    each('form', 0.3, (own) => parts.push({ kind: 'terms', seller, what: own.pick(['version 1', 'memo', 'payment id', 'many']), size: 0 }));
+    each('raise', 0.15, (own) => parts.push({ kind: 'terms', seller, what: 'raises', size: own.int(5, 200) }));
+    each('settling', 0.5, (own) => {
+      const what = own.pick<Settling>(['late', 'late', 'never', 'never', 'denies', 'twice']);
+      parts.push({ kind: 'settling', seller, what, share: own.pick([0.3, 1]), delay: own.int(1_000, 70_000) });
+    });
+    each('answer', 0.6, (own) => {
+      const what = own.pick<Answer>(['bare', 'breaks', 'breaks', 'error', 'again', 'denied', 'lost', 'hangs', 'redirects', 'pending']);
+      parts.push({ kind: 'answer', seller, what, share: own.pick([0.3, 0.7, 1]) });
+    });
+  }
+  swarm('node', 0.5, (own) => {
+    for (let node = 0; node < nodes; node += 1) {
+      if (own.chance(0.3)) continue;
+      // One lie a node at most: two of one node together are more than is promised.
+      parts.push({ kind: 'node', node, ...nodeFault(own), ...span(own) });
+    }
+  });
+  swarm('outage', 0.2, (own) => {
+    const what = own.pick(['isDown', 'behind'] as const);
+    parts.push({ kind: 'node', node: own.int(0, nodes - 1), what, size: own.int(10, 200), ...span(own) });
+  });
+  swarm('market', 0.25, (own) =>
+    parts.push({ kind: 'market', what: own.pick(['isDown', 'failing', 'failing', 'stealing']), share: own.pick([0.3, 1]), ...span(own) }),
+  );
+  swarm('sends', 0.2, (own) => parts.push({ kind: 'sends', share: own.pick([0.3, 0.9, 1]) }));
+  swarm('fork', 0.15, (own) => parts.push({ kind: 'fork', at: time(own), slots: own.int(2, 25), again: own.chance(0.5) }));
+  swarm('jump', 0.12, (own) => parts.push({ kind: 'jump', at: time(own), ms: own.pick([-1, 1]) * own.pick([2_000, MINUTE, HOUR]) }));
+  swarm('dust', 0.15, (own) => parts.push({ kind: 'dust', at: time(own), mint: own.pick([USDC, USDT, SOL]), amount: own.int(1, 2_000) }));
+  swarm('spend', 0.15, (own) => parts.push({ kind: 'spend', at: time(own), mint: own.pick([USDC, USDT, SOL]), amount: own.int(1, 3_000_000) }));
+  swarm('kill', isDurable ? 0.5 : 0, (own) => {
+    for (let count = own.int(1, 3); count > 0; count -= 1) {
+      const calls = own.chance(0.3) ? 0 : own.int(1, 60);
+      parts.push({ kind: 'kill', at: time(own), calls, power: own.chance(0.3), down: own.pick([0, 1_000, MINUTE]) });
+    }
+  });
+
+  const buying = random.fork('buying');
+  const clients = buying.pick([1, 1, 2, 4]);
+  const usual = buying.chance(0.5) ? buying.int(0, 2) : undefined;
+  const crowd = buying.chance(0.3);
+  const patience = buying.pick([1, 3, 8]);
+  for (let item = buying.pick([1, 3, 8, 20]); item > 0; item -= 1) {
+    const key = buying.chance(0.35);
+    const buy: Part & { kind: 'buy' } = {
+      kind: 'buy',
+      at: crowd ? buying.int(0, 300) : buying.int(0, length),
+      seller: usual ?? buying.int(0, 2),
+      item,
+      client: buying.int(0, clients - 1),
+      key,
+      reader: buying.pick<Reader>(['text', 'text', 'json', 'bytes', 'stream', 'clone', 'half']),
+      tries: buying.int(1, patience),
+      gap: buying.pick([100, 5_000, 30_000, 90_000]),
+      method: buying.chance(0.5) ? 'GET' : 'POST',
+      abort: buying.chance(0.1) ? buying.int(50, 5_000) : undefined,
+    };
+    parts.push(buy);
+    // The same key in two calls at once, which mean one purchase.
+    if (key && buying.chance(0.2)) parts.push({ ...buy, at: buy.at + buying.pick([0, 500, 20_000]), client: buying.int(0, clients - 1) });
+  }
+
+  const money = random.fork('money');
+  const scarce = money.chance(0.7);
+  const amount = (whole: number) => BigInt(Math.floor(money.next() * whole * 1_000_000));
+  return {
+    ...{ seed, clients, nodes, isDurable, length },
+    autoSwap: money.chance(0.8),
+    resign: money.chance(0.15) ? 1 : 0,
+    funds: {
+      lamports: BigInt(money.pick([5_000_000, 60_000_000, 400_000_000])),
+      [USDC]: scarce ? amount(0.5) : amount(20),
+      [USDT]: money.chance(0.6) ? amount(20) : 0n,
+      [PYUSD]: money.chance(0.2) ? amount(20) : 0n,
+      [SOL]: money.chance(0.1) ? amount(20) : 0n,
+    },
+    prices: [0, 1, 2].map(() => money.pick([1, 10_000, 90_000, 300_000, 950_000])),
+    limits: limitsOf(random.fork('limits')),
+    parts,
+  };
+}
+
+function nodeFault(own: Random): { what: keyof NodeState; size: number } {
+  const what = own.pick([
+    ...(['indexBehind', 'indexBehind', 'statusBehind', 'accountsBehind', 'heightOff', 'heightOff', 'slotOff', 'isHasty', 'behind'] as const),
+  ]);
+  const size = own.pick([5, 60, 250, 2_000]);
+  return { what, size: what === 'heightOff' ? own.pick([-400, -400, -100, 400]) : what === 'slotOff' ? own.pick([-250, 250]) : size };
+}
+
+function limitsOf(own: Random): Limit[] {
+  const usd = (limit: number, windowMs: number | undefined, host?: string): Limit => ({ unit: 'USD', limit: BigInt(limit), windowMs, host });
+  const limits = [usd(1_000_000, 0), usd(own.pick([10_000_000, 2_000_000]), DAY)];
+  if (own.chance(0.4)) limits.push(usd(own.pick([500_000, 1_000_000, 2_500_000]), undefined));
+  if (own.chance(0.25)) limits.push(usd(own.pick([400_000, 1_000_000]), DAY, hostOf(own.int(0, 2))));
+  if (own.chance(0.2)) limits.push(usd(own.pick([300_000, 1_000_000]), own.pick([MINUTE, HOUR])));
+  limits.push({ unit: 'lamports', limit: BigInt(own.pick([50_000_000, 50_000_000, 4_200_000, 2_200_000, 60_000])), windowMs: DAY });
+  if (own.chance(0.2)) limits.push({ unit: 'swaps', limit: BigInt(own.int(1, 4)), windowMs: own.pick([MINUTE, HOUR]) });
+  if (own.chance(0.15)) limits.push({ unit: 'payments', limit: BigInt(own.int(1, 5)), windowMs: own.pick([MINUTE, HOUR]) });
+  return limits;
+}
+
+/** The limits as the library takes them. */
+export function policyOf({ limits, resign }: Plan): PolicyOptions {
+  const dollars = (micro: bigint) => `${micro / 1_000_000n}.${String(micro % 1_000_000n).padStart(6, '0')}`;
+  const find = (unit: Limit['unit'], windowMs: number | undefined) =>
+    limits.find((one) => one.unit === unit && one.windowMs === windowMs && one.host === undefined);
+  const named = [find('USD', 0), find('USD', DAY), find('USD', undefined), find('lamports', DAY)];
+  const [payment, day, total, lamports] = named;
+  const others: LimitOptions[] = limits
+    .filter((one) => !named.includes(one))
+    .map(({ unit, limit, windowMs, host }) => ({
+      ...(unit === 'USD' ? { usd: dollars(limit) } : unit === 'lamports' ? { lamports: limit } : { [unit]: Number(limit) }),
+      per: windowMs === MINUTE ? 'minute' : windowMs === HOUR ? 'hour' : 'day',
+      ...(host === undefined ? {} : { host }),
+    }));
+  return {
+    ...(payment && { maxPerPayment: dollars(payment.limit) }),
+    ...(day && { maxPerDay: dollars(day.limit) }),
+    ...(total && { maxTotal: dollars(total.limit) }),
+    ...(lamports && { maxLamportsPerDay: lamports.limit }),
+    limits: others,
+    resign,
+  };
+}

@@ -1,0 +1,96 @@
+import { createHash } from 'node:crypto';
+import type { Attempt } from '../../src/journal/types.js';
+import { buy } from './caller.js';
+import { judge, type Broken, type Said } from './judge.js';
+import { createMachine, type Machine } from './machine.js';
+import { NETWORK, WALLET } from './places.js';
+import type { Plan } from './plan.js';
+import { createWorld, type World } from './world.js';
+
+export interface Outcome {
+  readonly broken: readonly Broken[];
+  /** Of all that happened, in its order. */
+  readonly hash: string;
+  readonly lines: readonly string[];
+}
+
+const MINUTE = 60_000;
+/** What a world that has healed is given to let everything end: a blockhash lives for a minute or two, and clients rest between their looks. */
+const HEALING = [3 * MINUTE, 5 * MINUTE, 20 * MINUTE];
+const ASK_SPENT_MS = 20_000;
+/** Callers give up in the end: nothing that they wait for takes longer. */
+const PATIENCE_MS = 60 * MINUTE;
+
+/** One run: the library in its process, and the world around it, from the plan alone. */
+export async function run(plan: Plan): Promise<Outcome> {
+  const world = createWorld(plan);
+  const undo = world.install();
+  const loose: string[] = [];
+  const onLoose = (error: unknown) => void loose.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
+  process.on('unhandledRejection', onLoose);
+  try {
+    const broken = await world.clock.run(live(world)).catch((error: unknown): Broken[] => {
+      if (!(error instanceof Error)) throw error;
+      return [{ promise: 'goes on', how: error.stack ?? error.message }];
+    });
+    const all = [...broken, ...loose.map((how): Broken => ({ promise: 'throws what it says', how }))];
+    const hash = createHash('sha256').update(world.lines.join('\n')).digest('hex').slice(0, 16);
+    return { broken: all, hash, lines: world.lines };
+  } finally {
+    process.off('unhandledRejection', onLoose);
+    undo();
+  }
+}
+
+async function live(world: World): Promise<Broken[]> {
+  const { plan, clock, trace } = world;
+  const machine = createMachine(world);
+  machine.start();
+  const restart = (down: number) => () => clock.after(down, () => machine.start());
+  for (const part of plan.parts) if (part.kind === 'kill') clock.after(part.at, () => machine.kill(part.calls, part.power, restart(part.down)));
+
+  const said: Said[] = [];
+  let isOver = false;
+  const asking = async () => {
+    while (!isOver) {
+      await ask(world, machine, said);
+      await clock.wait(ASK_SPENT_MS);
+    }
+  };
+  void asking();
+  const buying = Promise.all(plan.parts.map((part) => (part.kind === 'buy' ? buy(world, machine, part) : undefined)));
+  await Promise.race([buying, clock.wait(PATIENCE_MS)]);
+  trace('the callers are done');
+  isOver = true;
+
+  world.heal();
+  if (machine.clients() !== undefined && plan.isDurable) machine.kill(0, false, () => machine.start());
+  while (machine.clients() === undefined) await clock.wait(1_000);
+  for (const rest of HEALING) {
+    await Promise.race([resume(machine), clock.wait(MINUTE)]);
+    await clock.wait(rest);
+  }
+  await ask(world, machine, said);
+  const attempts: Attempt[] = [];
+  for await (const attempt of machine.journal().attempts({ wallet: WALLET, network: NETWORK })) attempts.push(attempt);
+  for (const one of world.ledger.all()) trace(`on the chain: ${one.id} ${one.slot} ${JSON.stringify(one.error)}`);
+  for (const { id, state, url } of attempts) trace(`in the journal: ${id} ${state} ${url}`);
+  await Promise.race([Promise.all((machine.clients() ?? []).map((client) => client.close())), clock.wait(MINUTE)]);
+  return judge(world, machine, said, attempts);
+}
+
+async function resume(machine: Machine): Promise<void> {
+  for (const client of machine.clients() ?? []) await client.resume().catch(() => undefined);
+}
+
+/** Asks what is spent, unless the process ends over it. */
+async function ask({ clock, trace }: World, machine: Machine, said: Said[]): Promise<void> {
+  const client = machine.clients()?.[0];
+  if (client === undefined) return;
+  const moment = () => ({ at: clock.now(), wall: clock.wall() });
+  const from = moment();
+  const uses = await Promise.race([client.spent().catch(() => undefined), machine.ended().then(() => undefined), clock.wait(MINUTE).then(() => undefined)]);
+  if (uses === undefined) return;
+  said.push({ from, to: moment(), uses });
+  trace(`spent ${uses.map(({ cap, used }) => `${cap} ${used}`).join(', ')}`);
+}

@@ -1,0 +1,135 @@
+import { mintAccount, tokenAccount, wallet } from './accounts.js';
+import { createClock, type Clock } from './clock.js';
+import { createLedger, SLOT_MS, type Ledger } from './ledger.js';
+import { calm, createMarket, PINNED, vaultOf, type MarketState, type Token } from './market.js';
+import { answerRpc, honest, type NodeState } from './node.js';
+import { accountOf, FACILITATOR, OWN_MINTS, POOL_AUTHORITY, SELLERS, STRANGER, TOKEN, TOKEN_2022, WALLET } from './places.js';
+import { hostOf, type Part, type Plan } from './plan.js';
+import { createRandom, type Random } from './random.js';
+import { createSeller, type Seller, type Served } from './seller.js';
+import { createStranger } from './stranger.js';
+
+/** Everything around the process: the chain, its nodes, Jupiter, sellers, and what goes wrong with them. */
+export interface World {
+  readonly plan: Plan;
+  readonly clock: Clock;
+  readonly ledger: Ledger;
+  readonly tokens: readonly Token[];
+  readonly random: Random;
+  /** What the process's requests come to. */
+  serve(url: URL, init: { readonly method: string; readonly headers: Headers; readonly body: string }): Promise<Served>;
+  /** Nothing is wrong from now on. */
+  heal(): void;
+  trace(line: string): void;
+  readonly lines: readonly string[];
+}
+
+export const NODE_URLS: readonly string[] = ['https://n0.test/', 'https://n1.test/', 'https://n2.test/'];
+export const JUPITER_URL = 'https://jup.test';
+
+export function createWorld(plan: Plan): World & { install(): () => void } {
+  const random = createRandom(`world ${plan.seed}`);
+  const clock = createClock(random.fork('clock'));
+  const lines: string[] = [];
+  const trace = (line: string) => void lines.push(`${(clock.now() / 1000).toFixed(3)} ${line}`);
+  const market = calm();
+  const decimals = random.fork('decimals');
+  const own: Token[] = OWN_MINTS.map((mint, index) => ({
+    ...{ mint, worth: 0n, decimals: decimals.int(0, 9) },
+    program: index % 4 === 3 ? TOKEN_2022 : TOKEN,
+  }));
+  const tokens = [...PINNED, ...own];
+  const traders = createMarket(tokens, market, random.fork('market'));
+  const ledger = createLedger(`chain ${plan.seed}`, clock, traders.venue);
+  found(ledger, plan, tokens);
+
+  const nodes = Array.from({ length: plan.nodes }, honest);
+  const sellers: Seller[] = SELLERS.map((_, number) =>
+    createSeller(number, { plan, parts: plan.parts, ledger, market, tokens, random: random.fork(`seller ${number}`), after: clock.after }),
+  );
+  const stranger = createStranger(ledger, tokens, random.fork('stranger'));
+  let losing = 0;
+  for (const part of plan.parts) schedule(part);
+
+  function schedule(part: Part): void {
+    if (part.kind === 'node') {
+      const state: NodeState | undefined = nodes[part.node];
+      if (state === undefined) return;
+      const set = (size: number) => {
+        if (part.what === 'isDown' || part.what === 'isHasty') state[part.what] = size !== 0;
+        else state[part.what] = size;
+      };
+      clock.after(part.at, () => set(part.size));
+      clock.after(part.until, () => set(0));
+    }
+    if (part.kind === 'market') {
+      const set = (share: number) => {
+        if (part.what === 'isDown') market.isDown = share > 0;
+        else market[part.what] = share;
+      };
+      clock.after(part.at, () => set(part.share));
+      clock.after(part.until, () => set(0));
+    }
+    if (part.kind === 'sends') losing = part.share;
+    if (part.kind === 'jump') clock.after(part.at, () => clock.jump(part.ms));
+    if (part.kind === 'dust') clock.after(part.at, () => stranger.send(part.mint, part.amount));
+    if (part.kind === 'spend') clock.after(part.at, () => stranger.spend(part.mint, part.amount));
+    if (part.kind === 'fork') {
+      clock.after(part.at, () => {
+        const from = ledger.slot();
+        clock.after(part.slots * SLOT_MS, () => {
+          const gone = ledger.drop(from);
+          trace(`fork of ${part.slots} slots dropped with ${gone.length} transactions`);
+          if (part.again) for (const { bytes } of gone) ledger.land(bytes);
+        });
+      });
+    }
+  }
+
+  const chance = random.fork('network');
+  return {
+    ...{ plan, clock, ledger, tokens, random, trace, lines },
+    install: clock.install,
+    async serve(url, { method, headers, body }) {
+      const node = NODE_URLS.indexOf(url.href);
+      if (node >= 0) {
+        const state = nodes[node];
+        if (state === undefined || state.isDown) return chance.chance(0.5) ? 'lost' : 'hangs';
+        const submit = (bytes: Uint8Array) => {
+          if (chance.chance(losing)) return;
+          clock.after(chance.int(200, 1_500), () => void ledger.land(bytes));
+        };
+        return { ms: chance.int(5, 60), response: new Response(answerRpc(ledger, state, body, submit)) };
+      }
+      if (url.origin === JUPITER_URL) {
+        const { status, body: answer } = traders.answer(method, url, body);
+        return { ms: chance.int(20, 150), response: new Response(JSON.stringify(answer), { status }) };
+      }
+      const seller = sellers.find((_, number) => url.host === hostOf(number));
+      return seller === undefined ? 'lost' : seller.serve(url, headers);
+    },
+    heal() {
+      for (const state of nodes) Object.assign(state, honest());
+      Object.assign(market, { isDown: false, failing: 0, stealing: 0 } satisfies Partial<MarketState>);
+      losing = 0;
+    },
+  };
+}
+
+/** What is there when the world begins. */
+function found(ledger: Ledger, { funds }: Plan, tokens: readonly Token[]): void {
+  const plenty = 10n ** 17n;
+  ledger.put(WALLET, wallet(funds['lamports'] ?? 0n));
+  ledger.put(FACILITATOR, wallet(plenty));
+  ledger.put(STRANGER, wallet(plenty));
+  ledger.put(POOL_AUTHORITY, wallet(plenty));
+  for (const token of tokens) {
+    const { mint, program, decimals } = token;
+    ledger.put(mint, mintAccount(program, decimals));
+    ledger.put(vaultOf(token), tokenAccount(program, mint, POOL_AUTHORITY, plenty));
+    for (const payee of SELLERS) ledger.put(accountOf(payee, mint, program), tokenAccount(program, mint, payee, 0n));
+    ledger.put(accountOf(STRANGER, mint, program), tokenAccount(program, mint, STRANGER, plenty));
+    const held = funds[mint] ?? 0n;
+    if (held > 0n) ledger.put(accountOf(WALLET, mint, program), tokenAccount(program, mint, WALLET, held));
+  }
+}
