@@ -55,6 +55,8 @@ export async function bundle(mend?: string): Promise<string> {
     target: 'node20',
     logLevel: 'error',
     external: ['bufferutil', 'utf-8-validate'],
+    // One package looks for a native half of itself, and prints where it finds none.
+    define: { 'process.browser': 'true' },
     plugins: [quickKeys, ...(mend === undefined ? [] : [without(mend)])],
   });
   return outfile;

@@ -39,7 +39,7 @@ export interface Ledger {
   account(address: string, slot: number): Account | undefined;
   /** All addresses at which anything ever lay. */
   addresses(): Iterable<string>;
-  /** Sets an account, from nowhere. */
+  /** Sets what lay at an address before the world began. */
   put(address: string, account: Account): void;
   /** Takes a transaction into the block that is being filled, if it may be there. */
   land(bytes: Uint8Array): Landed | Unlanded;
@@ -110,7 +110,7 @@ export function createLedger(seed: string, time: { now(): number; wall(): number
     heightOf: (hash) => heights.get(hash),
     account,
     addresses: () => accounts.keys(),
-    put: (address, value) => write(address, value, slot()),
+    put: (address, value) => write(address, value, 0),
     land(bytes) {
       const wire = readWire(bytes);
       const message = readMessage(wire.message);

@@ -69,7 +69,7 @@ function answer(ledger: Ledger, state: NodeState, method: string, params: readon
     }
     case 'getEpochInfo': {
       const blockHeight = ledger.heightAt(slot);
-      return { absoluteSlot: slot, blockHeight, epoch: 700, slotIndex: slot % 432_000, slotsInEpoch: 432_000, transactionCount: null };
+      return { absoluteSlot: slot, blockHeight, epoch: 700, slotIndex: slot % 432_000, slotsInEpoch: 432_000 };
     }
     case 'isBlockhashValid': {
       const height = ledger.heightOf(String(params[0])) ?? -Infinity;

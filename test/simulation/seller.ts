@@ -61,10 +61,9 @@ export function createSeller(
     const token = tokenFor();
     if (token === undefined) throw new Error('The seller has no token.');
     asked += 1;
-    if (token.worth === 0n) {
-      // Its market says what the seller likes, and another thing at the next call.
-      market.prices.set(token.mint, BigInt(random.pick([1_000, 1_000_000, 40_000_000])));
-    }
+    // Its market says what the seller likes, and sometimes another thing at the next call.
+    if (token.worth === 0n && (!market.prices.has(token.mint) || random.chance(0.1)))
+      market.prices.set(token.mint, BigInt(random.pick([1_000, 100_000, 950_000])));
     const unit = 10n ** BigInt(token.decimals);
     const worth = token.worth > 0n ? token.worth : (market.prices.get(token.mint) ?? 1n);
     const amount = (price() * unit + worth - 1n) / worth;
