@@ -98,11 +98,12 @@ export function createClock(random: Random): Clock & { install(): () => void } {
     put('FinalizationRegistry', InertRegistry);
     put('WebSocket', undefined);
     Date.now = clock.wall;
-    Math.random = random.next;
+    Math.random = random.fork('chance').next;
+    const secrets = random.fork('secrets');
     Object.defineProperty(webcrypto, 'getRandomValues', {
       configurable: true,
       value: (array: Uint8Array) => {
-        array.set(random.bytes(array.length));
+        array.set(secrets.bytes(array.length));
         return array;
       },
     });

@@ -58,11 +58,9 @@ export function createMachine(world: World): Machine {
   async function request(of: number, input: RequestInfo | URL, init: RequestInit = {}): Promise<Response> {
     await outside(of);
     const url = new URL(input instanceof Request ? input.url : input);
-    const asked = input instanceof Request ? new Request(input, init) : new Request(url, init);
-    const { signal } = init;
+    const { signal, method = 'GET', headers, body } = init;
     if (signal?.aborted === true) throw signal.reason;
-    const body = asked.body === null ? '' : await asked.text();
-    const served: Served = await world.serve(url, { method: asked.method, headers: asked.headers, body });
+    const served: Served = await world.serve(url, { method, headers: new Headers(headers), body: typeof body === 'string' ? body : '' });
     return new Promise<Response>((resolve, reject) => {
       const refuse = () => reject(signal?.reason instanceof Error ? signal.reason : new TypeError('aborted'));
       signal?.addEventListener('abort', refuse, { once: true });

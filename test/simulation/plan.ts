@@ -134,8 +134,8 @@ export function planOf(seed: number): Plan {
   const clients = buying.pick([1, 1, 2, 4]);
   const usual = buying.chance(0.5) ? buying.int(0, 2) : undefined;
   const crowd = buying.chance(0.3);
-  const patience = buying.pick([1, 3, 8]);
-  for (let item = buying.pick([1, 3, 8, 20]); item > 0; item -= 1) {
+  const patience = buying.pick([1, 3, 3, 6]);
+  for (let item = buying.pick([1, 2, 4, 4, 8, 16]); item > 0; item -= 1) {
     const key = buying.chance(0.35);
     const buy: Part & { kind: 'buy' } = {
       kind: 'buy',
@@ -144,7 +144,7 @@ export function planOf(seed: number): Plan {
       item,
       client: buying.int(0, clients - 1),
       key,
-      reader: buying.pick<Reader>(['text', 'text', 'json', 'bytes', 'stream', 'clone', 'half']),
+      reader: buying.pick<Reader>(['text', 'text', 'json', 'bytes', 'clone']),
       tries: buying.int(1, patience),
       gap: buying.pick([100, 5_000, 30_000, 90_000]),
       method: buying.chance(0.5) ? 'GET' : 'POST',
@@ -180,7 +180,7 @@ function nodeFault(own: Random): { what: keyof NodeState; size: number } {
     ...(['indexBehind', 'indexBehind', 'statusBehind', 'accountsBehind', 'heightOff', 'heightOff', 'slotOff', 'isHasty', 'behind'] as const),
   ]);
   const size = own.pick([5, 60, 250, 2_000]);
-  return { what, size: what === 'heightOff' ? own.pick([-400, -400, -100, 400]) : what === 'slotOff' ? own.pick([-250, 250]) : size };
+  return { what, size: what === 'heightOff' ? own.pick([-400, -400, -100, 400]) : what === 'slotOff' ? -250 : size };
 }
 
 function limitsOf(own: Random): Limit[] {
