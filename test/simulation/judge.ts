@@ -35,7 +35,7 @@ export function judge(world: World, machine: Machine, said: readonly Said[], att
     ...onceEach(plan, outs),
     ...withinCaps(plan, outs),
     ...said.flatMap((one) => tellsAll(plan, outs, one)),
-    ...decided(attempts, outs),
+    ...decided(plan, attempts, outs),
     ...machine.signed.flatMap(({ message, intent }) => {
       const how = understood(message, intent, tokens);
       return how === undefined ? [] : [{ promise: 'only known instructions' as const, how }];
@@ -115,12 +115,14 @@ function microOf(dollars: string): bigint {
   return BigInt(whole) * 1_000_000n + BigInt(part.padEnd(6, '0').slice(0, 6));
 }
 
-function decided(attempts: readonly Attempt[], outs: readonly Out[]): Broken[] {
+function decided({ parts }: Plan, attempts: readonly Attempt[], outs: readonly Out[]): Broken[] {
+  // What was confirmed counts as settled, also if its fork is dropped after that: caps count too much then, and nothing is paid twice.
+  const mayBeDropped = parts.some(({ kind }) => kind === 'fork');
   const landed = new Set(outs.filter(({ payments }) => payments > 0n).map(({ signed }) => signed.signature));
   return attempts.flatMap(({ id, state, payment }): Broken[] => {
     if (['signed', 'reserved', 'abandoned'].includes(state)) return [{ promise: 'all is decided', how: `${id} is still ${state}` }];
     if (payment === undefined) return [];
-    if (landed.has(payment.payerSignature) === (state === 'settled')) return [];
+    if (landed.has(payment.payerSignature) === (state === 'settled') || (state === 'settled' && mayBeDropped)) return [];
     return [{ promise: 'receipts are true', how: `${id} is ${state}, and its payment ${payment.payerSignature} is${state === 'settled' ? ' not' : ''} on the chain` }];
   });
 }

@@ -64,7 +64,7 @@ async function live(world: World): Promise<Broken[]> {
   isOver = true;
 
   world.heal();
-  if (machine.clients() !== undefined && plan.isDurable) machine.kill(0, false, () => machine.start());
+  if (machine.clients() !== undefined && plan.isDurable) machine.kill(0, false, restart(0));
   while (machine.clients() === undefined) await clock.wait(1_000);
   for (const rest of HEALING) {
     await Promise.race([resume(machine), clock.wait(MINUTE)]);
