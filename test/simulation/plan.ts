@@ -130,6 +130,8 @@ export function planOf(seed: number): Plan {
     }
   });
 
+  const knowsPayments = (seller: number) =>
+    parts.some((part) => part.kind === 'terms' && part.seller === seller && part.what === 'payment id');
   const buying = random.fork('buying');
   const clients = buying.pick([1, 1, 2, 4]);
   const usual = buying.chance(0.5) ? buying.int(0, 2) : undefined;
@@ -137,15 +139,17 @@ export function planOf(seed: number): Plan {
   const patience = buying.pick([1, 3, 3, 6]);
   for (let item = buying.pick([1, 2, 4, 4, 8, 16]); item > 0; item -= 1) {
     const key = buying.chance(0.35);
+    const seller = usual ?? buying.int(0, 2);
     const buy: Part & { kind: 'buy' } = {
       kind: 'buy',
       at: crowd ? buying.int(0, 300) : buying.int(0, length),
-      seller: usual ?? buying.int(0, 2),
+      seller,
       item,
       client: buying.int(0, clients - 1),
       key,
       reader: buying.pick<Reader>(['text', 'text', 'json', 'bytes', 'clone']),
-      tries: buying.int(1, patience),
+      // A payment that is presented again counts as told of: after `retryWindow` the next call is a new purchase.
+      tries: Math.min(buying.int(1, patience), knowsPayments(seller) && !key ? 2 : patience),
       gap: buying.pick([100, 5_000, 30_000, 90_000]),
       method: buying.chance(0.5) ? 'GET' : 'POST',
       abort: buying.chance(0.1) ? buying.int(50, 5_000) : undefined,

@@ -47,7 +47,7 @@ async function live(world: World): Promise<Broken[]> {
   const machine = createMachine(world);
   machine.start();
   const restart = (down: number) => () => clock.after(down, () => machine.start());
-  for (const part of plan.parts) if (part.kind === 'kill') clock.after(part.at, () => machine.kill(part.calls, part.power, restart(part.down)));
+  for (const part of plan.parts) if (part.kind === 'kill') world.upset(part.at, () => machine.kill(part.calls, part.power, restart(part.down)));
 
   const said: Said[] = [];
   let isOver = false;
@@ -61,6 +61,7 @@ async function live(world: World): Promise<Broken[]> {
   const buying = Promise.all(plan.parts.map((part) => (part.kind === 'buy' ? buy(world, machine, part) : undefined)));
   await Promise.race([buying, clock.wait(PATIENCE_MS)]);
   trace('the callers are done');
+  if (clock.now() < plan.length) await clock.wait(plan.length - clock.now());
   isOver = true;
 
   world.heal();

@@ -18,6 +18,8 @@ export interface World {
   readonly random: Random;
   /** What the process's requests come to. */
   serve(url: URL, init: { readonly method: string; readonly headers: Headers; readonly body: string }): Promise<Served>;
+  /** Something that goes wrong after so long, unless the world has healed by then. */
+  upset(ms: number, call: () => void): void;
   /** Nothing is wrong from now on. */
   heal(): void;
   trace(line: string): void;
@@ -49,6 +51,8 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
   );
   const stranger = createStranger(ledger, tokens, random.fork('stranger'));
   let losing = 0;
+  let isHealed = false;
+  const upset = (ms: number, call: () => void) => clock.after(ms, () => !isHealed && call());
   for (const part of plan.parts) schedule(part);
 
   function schedule(part: Part): void {
@@ -59,23 +63,23 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
         if (part.what === 'isDown' || part.what === 'isHasty') state[part.what] = size !== 0;
         else state[part.what] = size;
       };
-      clock.after(part.at, () => set(part.size));
-      clock.after(part.until, () => set(0));
+      upset(part.at, () => set(part.size));
+      upset(part.until, () => set(0));
     }
     if (part.kind === 'market') {
       const set = (share: number) => {
         if (part.what === 'isDown') market.isDown = share > 0;
         else market[part.what] = share;
       };
-      clock.after(part.at, () => set(part.share));
-      clock.after(part.until, () => set(0));
+      upset(part.at, () => set(part.share));
+      upset(part.until, () => set(0));
     }
     if (part.kind === 'sends') losing = part.share;
-    if (part.kind === 'jump') clock.after(part.at, () => clock.jump(part.ms));
-    if (part.kind === 'dust') clock.after(part.at, () => stranger.send(part.mint, part.amount));
-    if (part.kind === 'spend') clock.after(part.at, () => stranger.spend(part.mint, part.amount));
+    if (part.kind === 'jump') upset(part.at, () => clock.jump(part.ms));
+    if (part.kind === 'dust') upset(part.at, () => stranger.send(part.mint, part.amount));
+    if (part.kind === 'spend') upset(part.at, () => stranger.spend(part.mint, part.amount));
     if (part.kind === 'fork') {
-      clock.after(part.at, () => {
+      upset(part.at, () => {
         const from = ledger.slot();
         clock.after(part.slots * SLOT_MS, () => {
           const gone = ledger.drop(from);
@@ -88,7 +92,7 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
 
   const chance = random.fork('network');
   return {
-    ...{ plan, clock, ledger, tokens, random, trace, lines },
+    ...{ plan, clock, ledger, tokens, random, upset, trace, lines },
     install: clock.install,
     async serve(url, { method, headers, body }) {
       const node = NODE_URLS.indexOf(url.href);
@@ -109,6 +113,7 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
       return seller === undefined ? 'lost' : seller.serve(url, headers);
     },
     heal() {
+      isHealed = true;
       for (const state of nodes) Object.assign(state, honest());
       Object.assign(market, { isDown: false, failing: 0, stealing: 0 } satisfies Partial<MarketState>);
       losing = 0;
