@@ -12,12 +12,9 @@ const root = resolve(here, '../..');
 const quickKeys: Plugin = {
   name: 'quick keys',
   setup({ onResolve }) {
-    onResolve({ filter: /^@noble\/curves\/ed25519(\.js)?$/ }, ({ path, importer, resolveDir, pluginData }) => {
-      if (pluginData === 'real' || importer.endsWith('quick-keys.ts')) return undefined;
-      return { path: join(here, 'quick-keys.ts') };
-      void path;
-      void resolveDir;
-    });
+    onResolve({ filter: /^@noble\/curves\/ed25519(\.js)?$/ }, ({ importer }) =>
+      importer.endsWith('quick-keys.ts') ? undefined : { path: join(here, 'quick-keys.ts') },
+    );
   },
 };
 
@@ -42,11 +39,11 @@ function without(name: string): Plugin {
   };
 }
 
-/** Puts the simulator and the library into one file that Node runs. Returns its path. */
-export async function bundle(mend?: string): Promise<string> {
-  const outfile = join(await mkdtemp(join(tmpdir(), 'exact-change-simulation-')), 'worker.cjs');
+/** Puts the simulator and the library into one file, in which no module is loaded late. Returns its path. */
+export async function bundle(entry: 'worker' | 'run', mend?: string): Promise<string> {
+  const outfile = join(await mkdtemp(join(tmpdir(), 'exact-change-simulation-')), `${entry}.cjs`);
   await build({
-    entryPoints: [join(here, 'worker.ts')],
+    entryPoints: [join(here, `${entry}.ts`)],
     outfile,
     absWorkingDir: root,
     bundle: true,
@@ -55,8 +52,8 @@ export async function bundle(mend?: string): Promise<string> {
     target: 'node20',
     logLevel: 'error',
     external: ['bufferutil', 'utf-8-validate'],
-    // One package looks for a native half of itself, and prints where it finds none.
-    define: { 'process.browser': 'true' },
+    // The other half of it is native, and it prints where it does not find that.
+    alias: { 'bigint-buffer': 'bigint-buffer/dist/browser.js' },
     plugins: [quickKeys, ...(mend === undefined ? [] : [without(mend)])],
   });
   return outfile;

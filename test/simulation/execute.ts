@@ -4,7 +4,10 @@ import { readSwap, type SwapCall } from './swap-call.js';
 import { u32At, u64At, type Message, type Step } from './wire.js';
 
 /** What a swap takes and brings when it runs; an error is the number that the program fails with. */
-export type Venue = (call: SwapCall, isSimulated: boolean) => { readonly inAmount: bigint; readonly outAmount: bigint } | { readonly error: number };
+export type Venue = (
+  call: SwapCall,
+  isSimulated: boolean,
+) => { readonly inAmount: bigint; readonly outAmount: bigint } | { readonly error: number };
 
 /** What a transaction does. */
 export interface Effect {
@@ -169,7 +172,13 @@ export function execute(message: Message, read: (address: string) => Account | u
 
   function move(
     program: string,
-    { source, destination, authority, mint, amount }: Omit<InnerTransfer, 'outer' | 'program' | 'authority'> & { authority: string | undefined },
+    {
+      source,
+      destination,
+      authority,
+      mint,
+      amount,
+    }: Omit<InnerTransfer, 'outer' | 'program' | 'authority'> & { authority: string | undefined },
   ): void {
     const from = tokenAt(source, program);
     const to = tokenAt(destination, program);

@@ -14,7 +14,8 @@ export function understood(bytes: Uint8Array, intent: SigningIntent, tokens: rea
   }
   const { steps, signers } = message;
   const strange = steps.find((step) => !isKnown(step, tokens));
-  if (strange !== undefined) return `an instruction of ${strange.program} with data ${Buffer.from(strange.data).toString('hex')} was signed`;
+  if (strange !== undefined)
+    return `an instruction of ${strange.program} with data ${Buffer.from(strange.data).toString('hex')} was signed`;
   if (intent.kind === 'swap') {
     const swaps = steps.filter(({ program }) => program === JUPITER).length;
     const isWrap = intent.inputMint === intent.outputMint;

@@ -72,7 +72,13 @@ function slackOf({ parts }: Plan): number {
 
 type Moment = Pick<Said['to'], 'at' | 'wall'>;
 
-function inWindow(plan: Plan, outs: readonly Out[], { windowMs, host }: Pick<Limit, 'windowMs' | 'host'>, from: Moment, to: Moment): readonly Out[] {
+function inWindow(
+  plan: Plan,
+  outs: readonly Out[],
+  { windowMs, host }: Pick<Limit, 'windowMs' | 'host'>,
+  from: Moment,
+  to: Moment,
+): readonly Out[] {
   const window = (windowMs ?? Infinity) - slackOf(plan);
   return outs.filter(({ landed, host: own }) => {
     const isYoung = landed.at > to.at - window && landed.wall > to.wall - window;
@@ -123,6 +129,11 @@ function decided({ parts }: Plan, attempts: readonly Attempt[], outs: readonly O
     if (['signed', 'reserved', 'abandoned'].includes(state)) return [{ promise: 'all is decided', how: `${id} is still ${state}` }];
     if (payment === undefined) return [];
     if (landed.has(payment.payerSignature) === (state === 'settled') || (state === 'settled' && mayBeDropped)) return [];
-    return [{ promise: 'receipts are true', how: `${id} is ${state}, and its payment ${payment.payerSignature} is${state === 'settled' ? ' not' : ''} on the chain` }];
+    return [
+      {
+        promise: 'receipts are true',
+        how: `${id} is ${state}, and its payment ${payment.payerSignature} is${state === 'settled' ? ' not' : ''} on the chain`,
+      },
+    ];
   });
 }

@@ -69,7 +69,10 @@ export function createMachine(world: World): Machine {
         if (of !== life || !isUp) return;
         signal?.removeEventListener('abort', refuse);
         // An answer that comes is a call to the outside too: a process may end right before it.
-        outside(of).then(() => (served === 'lost' || served.response === undefined ? reject(new TypeError('fetch failed')) : resolve(served.response)), reject);
+        outside(of).then(
+          () => (served === 'lost' || served.response === undefined ? reject(new TypeError('fetch failed')) : resolve(served.response)),
+          reject,
+        );
       };
       clock.after(served === 'lost' ? 50 : served.ms, deliver);
     });

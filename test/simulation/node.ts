@@ -32,7 +32,7 @@ type Json = Readonly<Record<string, unknown>>;
 type Commitment = 'processed' | 'confirmed' | 'finalized';
 
 const DEPTH: Readonly<Record<Commitment, number>> = { processed: 0, confirmed: 1, finalized: 32 };
-const UNITS = 60_000;
+const UNITS = 120_000;
 
 class Refusal extends Error {
   constructor(
@@ -54,7 +54,13 @@ export function answerRpc(ledger: Ledger, state: NodeState, body: string, submit
   }
 }
 
-function answer(ledger: Ledger, state: NodeState, method: string, params: readonly unknown[], submit: (bytes: Uint8Array) => void): unknown {
+function answer(
+  ledger: Ledger,
+  state: NodeState,
+  method: string,
+  params: readonly unknown[],
+  submit: (bytes: Uint8Array) => void,
+): unknown {
   const tip = ledger.slot() - state.behind;
   const options = optionsIn(params);
   const slot = tip - DEPTH[options.commitment];
@@ -212,7 +218,11 @@ function transactionJson({ slot, message, signatures, error, fee, before, after 
         header: { numRequiredSignatures, numReadonlySignedAccounts, numReadonlyUnsignedAccounts },
         accountKeys: message.keys,
         recentBlockhash: message.blockhash,
-        instructions: message.compiled.map(({ programIdIndex, accounts, data }) => ({ programIdIndex, accounts, data: base58.encode(data) })),
+        instructions: message.compiled.map(({ programIdIndex, accounts, data }) => ({
+          programIdIndex,
+          accounts,
+          data: base58.encode(data),
+        })),
         addressTableLookups: [],
       },
     },
@@ -226,4 +236,3 @@ function transactionJson({ slot, message, signatures, error, fee, before, after 
     },
   };
 }
-

@@ -28,8 +28,21 @@ export type Part =
       readonly abort: number | undefined;
     }
   | { readonly kind: 'kill'; readonly at: number; readonly calls: number; readonly power: boolean; readonly down: number }
-  | { readonly kind: 'node'; readonly node: number; readonly what: keyof NodeState; readonly size: number; readonly at: number; readonly until: number }
-  | { readonly kind: 'market'; readonly what: 'isDown' | 'failing' | 'stealing'; readonly share: number; readonly at: number; readonly until: number }
+  | {
+      readonly kind: 'node';
+      readonly node: number;
+      readonly what: keyof NodeState;
+      readonly size: number;
+      readonly at: number;
+      readonly until: number;
+    }
+  | {
+      readonly kind: 'market';
+      readonly what: 'isDown' | 'failing' | 'stealing';
+      readonly share: number;
+      readonly at: number;
+      readonly until: number;
+    }
   | { readonly kind: 'fork'; readonly at: number; readonly slots: number; readonly again: boolean }
   | { readonly kind: 'jump'; readonly at: number; readonly ms: number }
   | { readonly kind: 'dust' | 'spend'; readonly at: number; readonly mint: string; readonly amount: number }
@@ -122,7 +135,9 @@ export function planOf(seed: number): Plan {
   swarm('fork', 0.15, (own) => parts.push({ kind: 'fork', at: time(own), slots: own.int(2, 25), again: own.chance(0.5) }));
   swarm('jump', 0.12, (own) => parts.push({ kind: 'jump', at: time(own), ms: own.pick([-1, 1]) * own.pick([2_000, MINUTE, HOUR]) }));
   swarm('dust', 0.15, (own) => parts.push({ kind: 'dust', at: time(own), mint: own.pick([USDC, USDT, SOL]), amount: own.int(1, 2_000) }));
-  swarm('spend', 0.15, (own) => parts.push({ kind: 'spend', at: time(own), mint: own.pick([USDC, USDT, SOL]), amount: own.int(1, 3_000_000) }));
+  swarm('spend', 0.15, (own) =>
+    parts.push({ kind: 'spend', at: time(own), mint: own.pick([USDC, USDT, SOL]), amount: own.int(1, 3_000_000) }),
+  );
   swarm('kill', isDurable ? 0.5 : 0, (own) => {
     for (let count = own.int(1, 3); count > 0; count -= 1) {
       const calls = own.chance(0.3) ? 0 : own.int(1, 60);
@@ -181,14 +196,29 @@ export function planOf(seed: number): Plan {
 
 function nodeFault(own: Random): { what: keyof NodeState; size: number } {
   const what = own.pick([
-    ...(['indexBehind', 'indexBehind', 'statusBehind', 'accountsBehind', 'heightOff', 'heightOff', 'slotOff', 'isHasty', 'behind'] as const),
+    ...([
+      'indexBehind',
+      'indexBehind',
+      'statusBehind',
+      'accountsBehind',
+      'heightOff',
+      'heightOff',
+      'slotOff',
+      'isHasty',
+      'behind',
+    ] as const),
   ]);
   const size = own.pick([5, 60, 250, 2_000]);
   return { what, size: what === 'heightOff' ? own.pick([-400, -400, -100, 400]) : what === 'slotOff' ? -250 : size };
 }
 
 function limitsOf(own: Random): Limit[] {
-  const usd = (limit: number, windowMs: number | undefined, host?: string): Limit => ({ unit: 'USD', limit: BigInt(limit), windowMs, host });
+  const usd = (limit: number, windowMs: number | undefined, host?: string): Limit => ({
+    unit: 'USD',
+    limit: BigInt(limit),
+    windowMs,
+    host,
+  });
   const limits = [usd(1_000_000, 0), usd(own.pick([10_000_000, 2_000_000]), DAY)];
   if (own.chance(0.4)) limits.push(usd(own.pick([500_000, 1_000_000, 2_500_000]), undefined));
   if (own.chance(0.25)) limits.push(usd(own.pick([400_000, 1_000_000]), DAY, hostOf(own.int(0, 2))));

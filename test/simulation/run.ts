@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Attempt } from '../../src/journal/types.js';
 import { buy } from './caller.js';
 import { judge, type Broken, type Said } from './judge.js';
+import type { Landed } from './ledger.js';
 import { createMachine, type Machine } from './machine.js';
 import { NETWORK, WALLET } from './places.js';
 import type { Plan } from './plan.js';
@@ -12,6 +13,8 @@ export interface Outcome {
   /** Of all that happened, in its order. */
   readonly hash: string;
   readonly lines: readonly string[];
+  /** The chain as it is in the end. */
+  readonly landed: readonly Landed[];
 }
 
 const MINUTE = 60_000;
@@ -35,7 +38,7 @@ export async function run(plan: Plan): Promise<Outcome> {
     });
     const all = [...broken, ...loose.map((how): Broken => ({ promise: 'throws what it says', how }))];
     const hash = createHash('sha256').update(world.lines.join('\n')).digest('hex').slice(0, 16);
-    return { broken: all, hash, lines: world.lines };
+    return { broken: all, hash, lines: world.lines, landed: world.ledger.all() };
   } finally {
     process.off('unhandledRejection', onLoose);
     undo();
@@ -47,7 +50,8 @@ async function live(world: World): Promise<Broken[]> {
   const machine = createMachine(world);
   machine.start();
   const restart = (down: number) => () => clock.after(down, () => machine.start());
-  for (const part of plan.parts) if (part.kind === 'kill') world.upset(part.at, () => machine.kill(part.calls, part.power, restart(part.down)));
+  for (const part of plan.parts)
+    if (part.kind === 'kill') world.upset(part.at, () => machine.kill(part.calls, part.power, restart(part.down)));
 
   const said: Said[] = [];
   let isOver = false;
@@ -75,7 +79,8 @@ async function live(world: World): Promise<Broken[]> {
   const attempts: Attempt[] = [];
   for await (const attempt of machine.journal().attempts({ wallet: WALLET, network: NETWORK })) attempts.push(attempt);
   for (const one of world.ledger.all()) trace(`on the chain: ${one.id} ${one.slot} ${JSON.stringify(one.error)}`);
-  for (const { id, state, url } of attempts) trace(`in the journal: ${id} ${state} ${url}`);
+  for (const { id, state, url, ...rest } of attempts)
+    trace(`in the journal: ${id} ${state} ${url} ${process.env['SIM_DEBUG'] ? JSON.stringify(rest) : ''}`);
   await Promise.race([Promise.all((machine.clients() ?? []).map((client) => client.close())), clock.wait(MINUTE)]);
   return judge(world, machine, said, attempts);
 }
@@ -90,8 +95,14 @@ async function ask({ clock, trace }: World, machine: Machine, said: Said[]): Pro
   if (client === undefined) return;
   const moment = () => ({ at: clock.now(), wall: clock.wall() });
   const from = moment();
-  const uses = await Promise.race([client.spent().catch(() => undefined), machine.ended().then(() => undefined), clock.wait(MINUTE).then(() => undefined)]);
+  const uses = await Promise.race([
+    client.spent().catch(() => undefined),
+    machine.ended().then(() => undefined),
+    clock.wait(MINUTE).then(() => undefined),
+  ]);
   if (uses === undefined) return;
   said.push({ from, to: moment(), uses });
   trace(`spent ${uses.map(({ cap, used }) => `${cap} ${used}`).join(', ')}`);
 }
+
+export { planOf } from './plan.js';

@@ -20,7 +20,15 @@ interface Settled {
 /** A seller and its facilitator, with whatever is wrong with them. */
 export function createSeller(
   number: number,
-  { plan, parts, ledger, market, tokens, random, after }: {
+  {
+    plan,
+    parts,
+    ledger,
+    market,
+    tokens,
+    random,
+    after,
+  }: {
     readonly plan: Plan;
     readonly parts: readonly Part[];
     readonly ledger: Ledger;
@@ -72,12 +80,25 @@ export function createSeller(
       scheme: 'exact',
       network: version === 1 ? 'solana' : NETWORK,
       ...(version === 1 ? { maxAmountRequired: String(units) } : { amount: String(units) }),
-      ...{ asset: token.mint, payTo: SELLERS[number], maxTimeoutSeconds: 60, resource: url.href, description: 'a thing', mimeType: 'text/plain' },
+      ...{
+        asset: token.mint,
+        payTo: SELLERS[number],
+        maxTimeoutSeconds: 60,
+        resource: url.href,
+        description: 'a thing',
+        mimeType: 'text/plain',
+      },
       extra: { feePayer: FACILITATOR, ...(terms.has('memo') ? { memo: `order ${url.pathname}` } : {}) },
     });
     const accepts = terms.has('many') ? [offer(amount), offer(amount * 2n)] : [offer(amount)];
     const extensions = terms.has('payment id') ? { 'payment-identifier': { info: { required: false } } } : undefined;
-    const body = { x402Version: version, error: 'Payment required', resource: { url: url.href }, accepts, ...(extensions && { extensions }) };
+    const body = {
+      x402Version: version,
+      error: 'Payment required',
+      resource: { url: url.href },
+      accepts,
+      ...(extensions && { extensions }),
+    };
     if (version === 1) return json(402, body);
     return json(402, {}, { 'payment-required': encode(body) });
   };
@@ -102,13 +123,23 @@ export function createSeller(
 
   const paid = (url: URL, header: string): Served => {
     const { said, id, ms } = settle(header);
-    const word = { 'payment-response': encode({ success: said, transaction: id, network: NETWORK, errorReason: said ? undefined : 'invalid_transaction' }) };
+    const word = {
+      'payment-response': encode({
+        success: said,
+        transaction: id,
+        network: NETWORK,
+        errorReason: said ? undefined : 'invalid_transaction',
+      }),
+    };
     const how: Answer | undefined = answers.find(({ share }) => random.chance(share))?.what ?? (said ? undefined : 'denied');
     const text = answered.get(header) ?? JSON.stringify({ item: url.pathname, text: 'x'.repeat(40) });
     answered.set(header, text);
     switch (how) {
       case undefined:
-        return { ms, response: new Response(streamOf(text, false), { status: 200, headers: { ...word, 'content-type': 'application/json' } }) };
+        return {
+          ms,
+          response: new Response(streamOf(text, false), { status: 200, headers: { ...word, 'content-type': 'application/json' } }),
+        };
       case 'bare':
         return { ms, response: new Response(text, { status: 200 }) };
       case 'breaks':
@@ -120,9 +151,19 @@ export function createSeller(
       case 'denied':
         return { ms, response: json(402, { error: 'denied' }, word) };
       case 'pending':
-        return { ms, response: json(402, {}, { 'payment-response': encode({ success: false, errorReason: 'settlement_pending', transaction: id, network: NETWORK }) }) };
+        return {
+          ms,
+          response: json(
+            402,
+            {},
+            { 'payment-response': encode({ success: false, errorReason: 'settlement_pending', transaction: id, network: NETWORK }) },
+          ),
+        };
       case 'redirects':
-        return { ms, response: new Response(null, { status: 302, headers: { ...word, location: `https://${hostOf((number + 1) % 3)}/elsewhere` } }) };
+        return {
+          ms,
+          response: new Response(null, { status: 302, headers: { ...word, location: `https://${hostOf((number + 1) % 3)}/elsewhere` } }),
+        };
       case 'lost':
       case 'hangs':
         return how;

@@ -62,7 +62,8 @@ export function readSwap({ accounts, data }: Step): SwapCall | undefined {
   const form = Buffer.from(data.subarray(0, 8)).toString('hex');
   const mode = form === FORMS.ExactIn ? 'ExactIn' : form === FORMS.ExactOut ? 'ExactOut' : undefined;
   const [user, source, destination, inputMint, outputMint, inputProgram, outputProgram, , , , vaultIn, vaultOut, authority] = accounts;
-  if (mode === undefined || user === undefined || source === undefined || destination === undefined || inputMint === undefined) return undefined;
+  if (mode === undefined || user === undefined || source === undefined || destination === undefined || inputMint === undefined)
+    return undefined;
   if (outputMint === undefined || inputProgram === undefined || outputProgram === undefined) return undefined;
   if (vaultIn === undefined || vaultOut === undefined || authority === undefined || data.length < 30) return undefined;
   const [first, second] = [u64At(data, 8), u64At(data, 16)];

@@ -90,4 +90,3 @@ export function limitOf({ unit, limit }: Pick<Limit, 'unit' | 'limit'>): bigint 
 export function shown(unit: string, value: bigint): string {
   return unit === 'USD' ? `$${(Number(value / 1_000n) / 1e12).toFixed(6)}` : `${value} ${unit}`;
 }
-

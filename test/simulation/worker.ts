@@ -17,7 +17,15 @@ export interface Orders {
 /** What a worker says, one line of JSON for each. */
 export type Report =
   | { readonly kind: 'ran'; readonly seed: number; readonly hash: string; readonly ms: number }
-  | { readonly kind: 'broken'; readonly seed: number; readonly drop: readonly number[]; readonly broken: readonly string[]; readonly lines: readonly string[] };
+  /** A promise is broken; the least of it is looked for. */
+  | { readonly kind: 'suspect'; readonly seed: number }
+  | {
+      readonly kind: 'broken';
+      readonly seed: number;
+      readonly drop: readonly number[];
+      readonly broken: readonly string[];
+      readonly lines: readonly string[];
+    };
 
 const clock = { now: Date.now.bind(Date) };
 
@@ -34,6 +42,7 @@ async function work({ seed, step, ms, runs, drop, trace }: Orders): Promise<void
     say({ kind: 'ran', seed: now, hash: outcome.hash, ms: clock.now() - started });
     if (trace) process.stdout.write(`${outcome.lines.join('\n')}\n`);
     if (outcome.broken.length === 0) continue;
+    say({ kind: 'suspect', seed: now });
     const left = drop.length > 0 ? drop : await shrink(plan, outcome.broken, clock);
     const least = left === drop ? outcome : await run(without(now, left));
     const broken = least.broken.map(({ promise, how }) => `${promise}: ${how}`);

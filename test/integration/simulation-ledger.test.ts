@@ -1,0 +1,74 @@
+import { createRequire } from 'node:module';
+import { address } from '@solana/kit';
+import { describe, expect, it } from 'vitest';
+import { parseTransaction } from '../../adapters/sandbox/chain/wire.js';
+import { Vm } from '../../adapters/sandbox/chain/vm.js';
+import { VENUE, venueBytes } from '../../adapters/sandbox/venue/venue.mjs';
+import { bytesIn, type Account } from '../simulation/accounts.js';
+import { bundle } from '../simulation/bundle.js';
+import { execute, feeOf, type Venue } from '../simulation/execute.js';
+import type { Landed } from '../simulation/ledger.js';
+import type { Message } from '../simulation/wire.js';
+
+/** Runs that make every kind of transaction that the library signs, some that fail among them. */
+const SEEDS = Array.from({ length: 25 }, (_, index) => index + 1);
+
+const exact: Venue = ({ inAmount, outAmount }) => ({ inAmount, outAmount });
+
+/** What a transaction leaves at each of its accounts that holds anything: lamports and the data that the model knows. */
+function inTheModel({ message, before }: Landed): { readonly error: boolean; readonly after: Readonly<Record<string, string>> } {
+  const accounts = new Map(message.keys.map((key, index) => [key, before[index]]));
+  const effect = execute(message, (key) => accounts.get(key), exact, true);
+  const held = (key: string): Account | undefined => (effect.changes.has(key) ? effect.changes.get(key) : accounts.get(key));
+  return { error: effect.error !== null, after: Object.fromEntries(writable(message).flatMap((key) => shown(key, held(key)))) };
+}
+
+function writable({ keys, header: [signed, readonlySigned, readonlyUnsigned] }: Message): readonly string[] {
+  return keys.filter((_, index) => (index < signed ? index < signed - readonlySigned : index < keys.length - readonlyUnsigned));
+}
+
+function shown(key: string, account: Account | undefined): [string, string][] {
+  if (account === undefined) return [];
+  return [[key, `${account.lamports} ${account.owner} ${Buffer.from(bytesIn(account)).toString('hex')}`]];
+}
+
+function inLiteSvm({ message, before, bytes }: Landed): ReturnType<typeof inTheModel> & { readonly fee: bigint } {
+  const vm = new Vm();
+  vm.addProgram(address(VENUE), venueBytes());
+  message.keys.forEach((key, index) => {
+    const account = before[index];
+    if (account === undefined) return;
+    vm.setAccount(address(key), { lamports: account.lamports, data: bytesIn(account), owner: address(account.owner), executable: false });
+  });
+  const { failure, after, fee } = vm.simulate(parseTransaction(bytes), false);
+  const entries = writable(message).flatMap((key): [string, string][] => {
+    const account = after.get(address(key));
+    if (account === undefined || account.lamports === 0n) return [];
+    return [[key, `${account.lamports} ${account.owner} ${Buffer.from(account.data).toString('hex')}`]];
+  });
+  return { error: failure !== undefined, after: Object.fromEntries(entries), fee };
+}
+
+describe('the ledger model of the simulator', () => {
+  it('does to its accounts what LiteSVM does, for transactions of simulated runs', async () => {
+    const { run, planOf } = createRequire(import.meta.url)(await bundle('run')) as typeof import('../simulation/run.js');
+    const kinds = new Set<string>();
+    for (const seed of SEEDS) {
+      const outcome = await run(planOf(seed));
+      expect(outcome.broken).toEqual([]);
+      for (const landed of outcome.landed) {
+        const { message } = landed;
+        const kind = message.steps
+          .map(({ program, data }) => `${program.slice(0, 4)}${program.startsWith('Comp') ? '' : data[0]}`)
+          .join(' ');
+        if (kinds.has(kind)) continue;
+        kinds.add(kind);
+        const [model, real] = [inTheModel(landed), inLiteSvm(landed)];
+        expect({ kind, error: real.error, fee: real.fee }).toEqual({ kind, error: model.error, fee: feeOf(message) });
+        if (!model.error) expect(real.after, kind).toEqual(model.after);
+      }
+    }
+    // A payment, a swap, one into a new account, and one that wraps, at least.
+    expect(kinds.size).toBeGreaterThan(5);
+  });
+});
