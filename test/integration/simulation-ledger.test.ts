@@ -8,6 +8,7 @@ import { bytesIn, type Account } from '../simulation/accounts.js';
 import { bundle } from '../simulation/bundle.js';
 import { execute, feeOf, type Venue } from '../simulation/execute.js';
 import type { Landed } from '../simulation/ledger.js';
+import type * as Simulation from '../simulation/run.js';
 import type { Message } from '../simulation/wire.js';
 
 /** Runs that make every kind of transaction that the library signs, some that fail among them. */
@@ -51,7 +52,7 @@ function inLiteSvm({ message, before, bytes }: Landed): ReturnType<typeof inTheM
 
 describe('the ledger model of the simulator', () => {
   it('does to its accounts what LiteSVM does, for transactions of simulated runs', async () => {
-    const { run, planOf } = createRequire(import.meta.url)(await bundle('run')) as typeof import('../simulation/run.js');
+    const { run, planOf } = createRequire(import.meta.url)(await bundle('run')) as typeof Simulation;
     const kinds = new Set<string>();
     for (const seed of SEEDS) {
       const outcome = await run(planOf(seed));

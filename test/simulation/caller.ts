@@ -44,9 +44,7 @@ async function attempt(client: Client, part: Buy, after: (ms: number, call: () =
     const isWhole = await read(response, part.reader);
     return response.status === 200 && isWhole ? 'done' : `status ${response.status}${isWhole ? '' : ', read in part'}`;
   } catch (error) {
-    return isExactChangeError(error)
-      ? `${error.code} ${process.env['SIM_DEBUG'] ? error.message : ''}`.trim()
-      : `${error instanceof Error ? error.message : String(error)}`;
+    return isExactChangeError(error) ? error.code : error instanceof Error ? error.message : String(error);
   }
 }
 

@@ -90,7 +90,7 @@ export function createClock(random: Random): Clock & { install(): () => void } {
     };
     const now = Date.now.bind(Date);
     const chance = Math.random.bind(Math);
-    put('setTimeout', (call: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) => add(Number(ms), true, () => call(...args)));
+    put('setTimeout', (call: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) => add(ms, true, () => call(...args)));
     put('clearTimeout', cancel);
     put('setInterval', () => {
       throw new Error('The library has no intervals.');

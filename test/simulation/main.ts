@@ -1,10 +1,9 @@
-import { spawn } from 'node:child_process';
-import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { bundle } from './bundle.js';
 import { mends } from './mends.js';
 import { planOf } from './plan.js';
-import type { Orders, Report } from './worker.js';
+import { start } from './start.js';
+import type { Report } from './worker.js';
 
 const { values } = parseArgs({
   options: {
@@ -19,21 +18,9 @@ const { values } = parseArgs({
   },
 });
 
-type Broken = Extract<Report, { kind: 'broken' }>;
+const print = (text: string): void => void process.stdout.write(`${text}\n`);
 
-/** Runs one worker to its end; its reports go to `hear`. Returns how to stop it, and when it has ended. */
-function start(file: string, orders: Orders, hear: (report: Report) => void): { stop(): void; readonly ended: Promise<void> } {
-  const child = spawn(process.execPath, [file, JSON.stringify(orders)], { stdio: ['ignore', 'pipe', 'inherit'] });
-  createInterface(child.stdout).on('line', (line) => {
-    if (line.startsWith('{'))
-      hear(JSON.parse(line) as Report); // The worker wrote it.
-    else console.log(line);
-  });
-  const ended = new Promise<void>((resolve, reject) => {
-    child.on('exit', (code, signal) => (code === 0 || signal !== null ? resolve() : reject(new Error(`A worker ended with ${code}.`))));
-  });
-  return { stop: () => void child.kill(), ended };
-}
+type Broken = Extract<Report, { kind: 'broken' }>;
 
 /** Searches until a promise is broken or time is up; one given seed alone is run once. */
 async function search(without: string | undefined): Promise<Broken | undefined> {
@@ -43,7 +30,7 @@ async function search(without: string | undefined): Promise<Broken | undefined> 
   const drop = values.drop === '' ? [] : values.drop.split(',').map(Number);
   const orders = { step: count, ms: Number(values.minutes ?? 1) * 60_000, runs: isOne ? 1 : 1e9, drop, trace: values.trace };
   const file = await bundle('worker', without);
-  console.log(`Simulating from seed ${seed}${without === undefined ? '' : ` without ${without}`}.`);
+  print(`Simulating from seed ${seed}${without === undefined ? '' : ` without ${without}`}.`);
   const started = Date.now();
   const seconds = () => (Date.now() - started) / 1000;
   let found: Broken | undefined;
@@ -53,32 +40,32 @@ async function search(without: string | undefined): Promise<Broken | undefined> 
       found ??= report;
       for (const { stop } of workers) stop();
     } else if (report.kind === 'suspect')
-      console.log(`Seed ${report.seed} breaks a promise after ${seconds().toFixed(0)} s. Looking for the least of it.`);
+      print(`Seed ${report.seed} breaks a promise after ${seconds().toFixed(0)} s. Looking for the least of it.`);
     else {
       ran += 1;
-      if (isOne) console.log(`Seed ${report.seed} has trace ${report.hash}.`);
+      if (isOne) print(`Seed ${report.seed} has trace ${report.hash}.`);
     }
   };
-  const workers = Array.from({ length: count }, (_, index) => start(file, { ...orders, seed: seed + index }, hear));
+  const workers = Array.from({ length: count }, (_, index) => start(file, { ...orders, seed: seed + index }, hear, print));
   await Promise.all(workers.map(({ ended }) => ended));
-  console.log(`${ran} runs in ${seconds().toFixed(0)} s, ${(ran / seconds()).toFixed(1)} a second.`);
+  print(`${ran} runs in ${seconds().toFixed(0)} s, ${(ran / seconds()).toFixed(1)} a second.`);
   return found;
 }
 
 function show({ seed, drop, broken, lines }: Broken, without: string | undefined): void {
   const { parts, ...rest } = planOf(seed);
-  console.log(`\nSeed ${seed} breaks a promise:\n  ${broken.join('\n  ')}\n\nWith these parts left of its plan:`);
-  parts.forEach((part, index) => !drop.includes(index) && console.log(`  ${JSON.stringify(part)}`));
-  console.log(`  ${JSON.stringify(rest, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))}`);
-  console.log(`\n${lines.slice(-200).join('\n')}`);
+  print(`\nSeed ${seed} breaks a promise:\n  ${broken.join('\n  ')}\n\nWith these parts left of its plan:`);
+  parts.forEach((part, index) => !drop.includes(index) && print(`  ${JSON.stringify(part)}`));
+  print(`  ${JSON.stringify(rest, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))}`);
+  print(`\n${lines.slice(-200).join('\n')}`);
   const mend = without === undefined ? '' : ` --without ${without}`;
-  console.log(`\nReplay it: npm run simulate -- --seed ${seed}${drop.length === 0 ? '' : ` --drop ${drop.join(',')}`}${mend}`);
+  print(`\nReplay it: npm run simulate -- --seed ${seed}${drop.length === 0 ? '' : ` --drop ${drop.join(',')}`}${mend}`);
 }
 
 if (values.without === 'every') {
   for (const { name } of mends) {
     const found = await search(name);
-    console.log(found === undefined ? `MISSED without ${name}\n` : `found without ${name}: ${found.broken[0]}\n`);
+    print(found === undefined ? `MISSED without ${name}\n` : `found without ${name}: ${found.broken[0]}\n`);
     if (found === undefined) process.exitCode = 1;
   }
 } else {

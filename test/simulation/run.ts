@@ -62,7 +62,7 @@ async function live(world: World): Promise<Broken[]> {
     }
   };
   void asking();
-  const buying = Promise.all(plan.parts.map((part) => (part.kind === 'buy' ? buy(world, machine, part) : undefined)));
+  const buying = Promise.all(plan.parts.map(async (part) => (part.kind === 'buy' ? buy(world, machine, part) : undefined)));
   await Promise.race([buying, clock.wait(PATIENCE_MS)]);
   trace('the callers are done');
   if (clock.now() < plan.length) await clock.wait(plan.length - clock.now());
@@ -79,8 +79,7 @@ async function live(world: World): Promise<Broken[]> {
   const attempts: Attempt[] = [];
   for await (const attempt of machine.journal().attempts({ wallet: WALLET, network: NETWORK })) attempts.push(attempt);
   for (const one of world.ledger.all()) trace(`on the chain: ${one.id} ${one.slot} ${JSON.stringify(one.error)}`);
-  for (const { id, state, url, ...rest } of attempts)
-    trace(`in the journal: ${id} ${state} ${url} ${process.env['SIM_DEBUG'] ? JSON.stringify(rest) : ''}`);
+  for (const { id, state, url } of attempts) trace(`in the journal: ${id} ${state} ${url}`);
   await Promise.race([Promise.all((machine.clients() ?? []).map((client) => client.close())), clock.wait(MINUTE)]);
   return judge(world, machine, said, attempts);
 }

@@ -1,0 +1,32 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { bundle } from '../simulation/bundle.js';
+import { start } from '../simulation/start.js';
+import type { Report } from '../simulation/worker.js';
+
+const SEED = 7;
+const RUNS = 8;
+
+let file: string;
+beforeAll(async () => void (file = await bundle('worker')));
+
+/** The hashes of what happens in some runs, by their seeds. */
+async function hashes(seed: number, runs: number): Promise<ReadonlyMap<number, string>> {
+  const found = new Map<number, string>();
+  const hear = (report: Report) => {
+    if (report.kind === 'ran') found.set(report.seed, report.hash);
+    else if (report.kind === 'broken') throw new Error(report.broken.join('\n'));
+  };
+  await start(file, { seed, step: 1, ms: 60_000, runs, drop: [], trace: false }, hear).ended;
+  return found;
+}
+
+describe('the simulator', () => {
+  it('does the same for the same seed, in another process, and whatever ran before', async () => {
+    const first = await hashes(SEED, RUNS);
+    expect(first.size).toBe(RUNS);
+    expect(new Set(first.values()).size).toBe(RUNS);
+    expect(await hashes(SEED, RUNS)).toEqual(first);
+    const last = SEED + RUNS - 1;
+    expect((await hashes(last, 1)).get(last)).toBe(first.get(last));
+  });
+});
