@@ -87,7 +87,7 @@ const DAY = 24 * HOUR;
 /** A run as a seed says. Each kind of fault is in some runs only, so that none hides what another would show. */
 export function planOf(seed: number): Plan {
   const random = createRandom(`plan ${seed}`);
-  const length = random.pick([1, 3, 6, 12]) * MINUTE;
+  const length = random.pick([2, 4, 4, 12]) * MINUTE;
   const nodes = random.pick([1, 1, 2, 3]);
   const isDurable = random.chance(0.6);
   const parts: Part[] = [];
@@ -97,8 +97,8 @@ export function planOf(seed: number): Plan {
   };
   const time = (own: Random) => own.int(0, length);
   const span = (own: Random) => {
-    const at = own.chance(0.4) ? 0 : own.int(0, length);
-    return { at, until: at + own.int(1_000, length) };
+    const at = own.chance(0.5) ? 0 : own.int(0, length);
+    return { at, until: own.chance(0.5) ? length : at + own.int(1_000, length) };
   };
 
   for (let seller = 0; seller < 3; seller += 1) {
@@ -208,7 +208,7 @@ function nodeFault(own: Random): { what: keyof NodeState; size: number } {
       'behind',
     ] as const),
   ]);
-  const size = own.pick([5, 60, 250, 2_000]);
+  const size = own.pick([5, 60, 250, 250, 2_000]);
   return { what, size: what === 'heightOff' ? own.pick([-400, -400, -100, 400]) : what === 'slotOff' ? -250 : size };
 }
 
