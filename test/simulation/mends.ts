@@ -46,8 +46,8 @@ export const mends: readonly Mend[] = [
     changes: [
       {
         file: 'src/autopay/purchase.ts',
-        now: 'let refused = await core.journal.put(next, caps);',
-        before: 'let refused = await core.journal.put(next);',
+        now: 'let refused = await core.journal.raise(next, caps);',
+        before: 'let refused = await core.journal.raise(next, []);',
       },
     ],
   },

@@ -121,7 +121,7 @@ export function planOf(seed: number): Plan {
     for (let node = 0; node < nodes; node += 1) {
       if (own.chance(0.3)) continue;
       // One lie a node at most: two of one node together are more than is promised.
-      parts.push({ kind: 'node', node, ...nodeFault(own), ...span(own) });
+      parts.push({ kind: 'node', node, ...lieOf(own), ...span(own) });
     }
   });
   swarm('outage', 0.2, (own) => {
@@ -194,22 +194,19 @@ export function planOf(seed: number): Plan {
   };
 }
 
-function nodeFault(own: Random): { what: keyof NodeState; size: number } {
-  const what = own.pick([
-    ...([
-      'indexBehind',
-      'indexBehind',
-      'statusBehind',
-      'accountsBehind',
-      'heightOff',
-      'heightOff',
-      'slotOff',
-      'isHasty',
-      'behind',
-    ] as const),
-  ]);
-  const size = own.pick([5, 60, 250, 250, 2_000]);
-  return { what, size: what === 'heightOff' ? own.pick([-400, -400, -100, 400]) : what === 'slotOff' ? -250 : size };
+/** What a node may lie about, and by how much; more often what has hidden a payment before. */
+const LIES: readonly (readonly [what: keyof NodeState, sizes: readonly number[], weight: number])[] = [
+  ['indexBehind', [60, 250, 250, 2_000], 3],
+  ['statusBehind', [5, 60], 1],
+  ['accountsBehind', [5, 60, 250, 2_000], 1],
+  ['heightOff', [-400, -400, -100, 400], 2],
+  ['slotOff', [-250], 1],
+  ['isHasty', [1], 1],
+];
+
+function lieOf(own: Random): { what: keyof NodeState; size: number } {
+  const [what, sizes] = own.pick(LIES.flatMap((lie) => Array.from({ length: lie[2] }, () => lie)));
+  return { what, size: own.pick(sizes) };
 }
 
 function limitsOf(own: Random): Limit[] {
