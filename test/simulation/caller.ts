@@ -3,7 +3,7 @@ import type { Machine } from './machine.js';
 import { hostOf, type Part, type Reader } from './plan.js';
 import type { World } from './world.js';
 
-type Buy = Part & { readonly kind: 'buy' };
+export type Buy = Part & { readonly kind: 'buy' };
 
 /** What purchases are told apart by: each part without a key has an item of its own. */
 export const urlOf = ({ seller, item }: Pick<Buy, 'seller' | 'item'>): string => `https://${hostOf(seller)}/item/${item}`;
@@ -49,7 +49,7 @@ async function attempt(client: Client, part: Buy, after: (ms: number, call: () =
 }
 
 /** Whether the body was read to its end. Rejects if it breaks off. */
-async function read(response: Response, reader: Reader): Promise<boolean> {
+export async function read(response: Response, reader: Reader): Promise<boolean> {
   switch (reader) {
     case 'text':
       await response.text();

@@ -1,4 +1,4 @@
-import { createClient, memoryJournal, type Client, type Journal, type SigningIntent } from '../../src/index.js';
+import { createClient, local, memoryJournal, type Client, type Journal, type LocalTransport, type SigningIntent } from '../../src/index.js';
 import { journalAt } from '../../adapters/journal/file/journal.js';
 import { fakeProcesses, MemoryDisk } from '../helpers/memory-disk.js';
 import { NETWORK, signAsWallet, WALLET } from './places.js';
@@ -19,11 +19,14 @@ export interface Signed {
 export interface Machine {
   /** Undefined while it is down. */
   clients(): readonly Client[] | undefined;
+  service(): LocalTransport | undefined;
   /** Resolves once the process that runs now has ended. */
   ended(): Promise<void>;
   start(): void;
   /** Ends it at once, or at one of its next calls to the outside. */
   kill(calls: number, power: boolean, ended: () => void): void;
+  /** Signs for a caller that uses the service. */
+  sign(message: Uint8Array, intent: SigningIntent, about: { readonly attempt: string; readonly host: string }): Uint8Array;
   readonly signed: readonly Signed[];
   /** By a signature of a swap, or the address that a payment was signed for: the attempt and its host. */
   readonly swapsOf: ReadonlyMap<string, { readonly attempt: string; readonly host: string }>;
@@ -45,6 +48,7 @@ export function createMachine(world: World): Machine {
   let life = 0;
   let isUp = false;
   let clients: Client[] = [];
+  let service: LocalTransport | undefined;
   let end: () => void = () => undefined;
   let ending: Promise<void> = Promise.resolve();
   let dying: { calls: number; readonly end: () => void } | undefined;
@@ -78,6 +82,12 @@ export function createMachine(world: World): Machine {
     });
   }
 
+  function sign(message: Uint8Array, intent: SigningIntent): Uint8Array {
+    const signature = signAsWallet(message);
+    signed.push({ signature: addressOf(signature), message, intent, at: clock.now() });
+    return signature;
+  }
+
   function start(): void {
     life += 1;
     const of = life;
@@ -88,27 +98,24 @@ export function createMachine(world: World): Machine {
       const parts = { disk: disk.port(() => outside(of)), processes: processes.as(life), compactFrom: 20_000 };
       kept = journalAt('/journal', parts);
     }
+    const common = {
+      ...{ rpcUrl: NODE_URLS.slice(0, plan.nodes), jupiterUrl: JUPITER_URL, network: NETWORK, policy: policyOf(plan), journal: kept },
+      fetch: (input: RequestInfo | URL, init?: RequestInit) => request(of, input, init),
+    };
+    trace(`process ${of} starts`);
+    if (plan.isService) {
+      clients = [];
+      service = local(common);
+      return;
+    }
     const signer = {
       address: WALLET,
       async signMessage(message: Uint8Array, intent: SigningIntent) {
         await outside(of);
-        const signature = signAsWallet(message);
-        signed.push({ signature: addressOf(signature), message, intent, at: clock.now() });
-        return signature;
+        return sign(message, intent);
       },
     };
-    clients = Array.from({ length: plan.clients }, () =>
-      createClient({
-        signer,
-        rpcUrl: NODE_URLS.slice(0, plan.nodes),
-        jupiterUrl: JUPITER_URL,
-        network: NETWORK,
-        autoSwap: plan.autoSwap,
-        policy: policyOf(plan),
-        journal: kept,
-        fetch: (input, init) => request(of, input, init),
-      }),
-    );
+    clients = Array.from({ length: plan.clients }, () => createClient({ ...common, signer, autoSwap: plan.autoSwap }));
     for (const client of clients) {
       client.on('*', (event) => {
         trace(`${event.type} ${event.id}${'signature' in event ? ` ${event.signature}` : ''}${'code' in event ? ` ${event.code}` : ''}`);
@@ -119,11 +126,17 @@ export function createMachine(world: World): Machine {
       // Loads what a client loads with its first payment.
       client.spent().catch(() => undefined);
     }
-    trace(`process ${of} starts`);
   }
 
   return {
     clients: () => (isUp ? clients : undefined),
+    service: () => (isUp ? service : undefined),
+    sign(message, intent, about) {
+      const signature = sign(message, intent);
+      if (intent.kind === 'swap') swapsOf.set(addressOf(signature), about);
+      else paymentsOf.set(addressOf(signature), about.attempt);
+      return signature;
+    },
     ended: () => ending,
     start,
     kill(calls, power, ended) {

@@ -67,6 +67,8 @@ export interface Plan {
   readonly nodes: number;
   /** Whether the journal is a file, which outlives the process. */
   readonly isDurable: boolean;
+  /** Whether callers sign for themselves what a service in the process plans, instead of using a client in it. */
+  readonly isService: boolean;
   readonly autoSwap: boolean;
   readonly resign: 0 | 1;
   /** Base units by mint; lamports of the wallet under `lamports`. */
@@ -90,6 +92,7 @@ export function planOf(seed: number): Plan {
   const length = random.pick([2, 4, 4, 12]) * MINUTE;
   const nodes = random.pick([1, 1, 2, 3]);
   const isDurable = random.chance(0.6);
+  const isService = random.chance(0.2);
   const parts: Part[] = [];
   const swarm = (name: string, share: number, add: (random: Random) => void): void => {
     const own = random.fork(name);
@@ -121,7 +124,9 @@ export function planOf(seed: number): Plan {
     for (let node = 0; node < nodes; node += 1) {
       if (own.chance(0.3)) continue;
       // One lie a node at most: two of one node together are more than is promised.
-      parts.push({ kind: 'node', node, ...lieOf(own), ...span(own) });
+      const { what, size } = lieOf(own);
+      // A swap that the index does not show hides a payment that it does not show, where a service plans both.
+      parts.push({ kind: 'node', node, what, size: isService && what === 'indexBehind' ? 60 : size, ...span(own) });
     }
   });
   swarm('outage', 0.2, (own) => {
@@ -178,7 +183,7 @@ export function planOf(seed: number): Plan {
   const scarce = money.chance(0.7);
   const amount = (whole: number) => BigInt(Math.floor(money.next() * whole * 1_000_000));
   return {
-    ...{ seed, clients, nodes, isDurable, length },
+    ...{ seed, clients, nodes, isDurable, isService, length },
     autoSwap: money.chance(0.8),
     resign: money.chance(0.15) ? 1 : 0,
     funds: {

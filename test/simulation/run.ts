@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Attempt } from '../../src/journal/types.js';
 import { buy } from './caller.js';
+import { buyByService } from './service-caller.js';
 import { judge, type Broken, type Said } from './judge.js';
 import type { Landed } from './ledger.js';
 import { createMachine, type Machine } from './machine.js';
@@ -62,7 +63,8 @@ async function live(world: World): Promise<Broken[]> {
     }
   };
   void asking();
-  const buying = Promise.all(plan.parts.map(async (part) => (part.kind === 'buy' ? buy(world, machine, part) : undefined)));
+  const shop = plan.isService ? buyByService : buy;
+  const buying = Promise.all(plan.parts.map(async (part) => (part.kind === 'buy' ? shop(world, machine, part) : undefined)));
   await Promise.race([buying, clock.wait(PATIENCE_MS)]);
   trace('the callers are done');
   if (clock.now() < plan.length) await clock.wait(plan.length - clock.now());
@@ -80,12 +82,12 @@ async function live(world: World): Promise<Broken[]> {
   for await (const attempt of machine.journal().attempts({ wallet: WALLET, network: NETWORK })) attempts.push(attempt);
   for (const one of world.ledger.all()) trace(`on the chain: ${one.id} ${one.slot} ${JSON.stringify(one.error)}`);
   for (const { id, state, url } of attempts) trace(`in the journal: ${id} ${state} ${url}`);
-  await Promise.race([Promise.all((machine.clients() ?? []).map((client) => client.close())), clock.wait(MINUTE)]);
+  await Promise.race([Promise.all([...(machine.clients() ?? []), machine.service()].map((one) => one?.close())), clock.wait(MINUTE)]);
   return judge(world, machine, said, attempts);
 }
 
 async function resume(machine: Machine): Promise<void> {
-  for (const client of machine.clients() ?? []) await client.resume().catch(() => undefined);
+  for (const one of [...(machine.clients() ?? []), machine.service()]) await one?.resume().catch(() => undefined);
 }
 
 /** Asks what is spent, unless the process ends over it. */

@@ -1,0 +1,109 @@
+import { isExactChangeError, type LocalTransport, type PaymentResult, type SigningIntent } from '../../src/index.js';
+import { read, urlOf, type Buy } from './caller.js';
+import type { Machine } from './machine.js';
+import { NETWORK, WALLET } from './places.js';
+import { hostOf } from './plan.js';
+import { readWire, writeWire } from './wire.js';
+import type { World } from './world.js';
+
+/** Steps of one purchase, and waits for a swap among them. */
+const MOST_STEPS = 10;
+const WAIT_MS = 2_000;
+
+/**
+ * A caller that has a key and nothing else: the service in the process says what to sign, and the caller presents the payment by itself. It wants one
+ * thing once, always under a key of its own.
+ */
+export async function buyByService(world: World, machine: Machine, part: Buy): Promise<void> {
+  const { clock, trace } = world;
+  const kept: Kept = { signedPayment: undefined };
+  await clock.wait(part.at);
+  for (let count = 0; count < part.tries; count += 1) {
+    let service = machine.service();
+    while (service === undefined) {
+      await clock.wait(1_000);
+      service = machine.service();
+    }
+    const killed = machine.ended().then(() => 'the process ended');
+    const tried = purchase(world, machine, service, part, kept).catch((error: unknown) =>
+      isExactChangeError(error) ? error.message : String(error),
+    );
+    trace(`item ${part.item} by service: ${await Promise.race([tried, killed])}`);
+    await clock.wait(part.gap);
+  }
+}
+
+interface Kept {
+  signedPayment: string | undefined;
+}
+
+async function purchase(world: World, machine: Machine, service: LocalTransport, part: Buy, kept: Kept): Promise<string> {
+  const unpaid = await request(world, part, {});
+  if (unpaid === undefined || unpaid.status !== 402) return 'no terms';
+  const paymentRequired = {
+    ...{ url: urlOf(part), status: 402, headers: Object.fromEntries(unpaid.headers.entries()), body: await unpaid.text() },
+  };
+  const common = { paymentRequired, wallet: WALLET, autoSwap: world.plan.autoSwap, idempotencyKey: `key-${part.item}` };
+  let more: { signedSwap?: string; signedPayment?: string } = {};
+  for (let step = 0; step < MOST_STEPS; step += 1) {
+    const answer = await service.autoPay({ ...common, ...more });
+    const next = await follow(world, machine, part, answer, more, kept);
+    if (typeof next === 'string') return next;
+    more = next;
+  }
+  return 'too many steps';
+}
+
+/** What to hand to the service next, or what came of it. */
+async function follow(
+  world: World,
+  machine: Machine,
+  part: Buy,
+  { state, swap, payment, offer, header }: PaymentResult,
+  more: { signedSwap?: string; signedPayment?: string },
+  kept: Kept,
+): Promise<{ signedSwap?: string; signedPayment?: string } | string> {
+  const about = { attempt: `item ${part.item}`, host: hostOf(part.seller) };
+  if (swap !== undefined) {
+    const { inputMint, maxInAmount, outputMint, minOutAmount } = swap.quote;
+    const intent = { kind: 'swap', network: NETWORK, inputMint, maxInAmount, outputMint, minOutAmount } as const;
+    return { signedSwap: sign(machine, swap.transaction, intent, about) };
+  }
+  if (payment !== undefined) {
+    const { mint = '', amount = '', payTo = '' } = offer;
+    const intent = { kind: 'payment', network: NETWORK, mint, amount, payTo, url: urlOf(part) } as const;
+    kept.signedPayment = sign(machine, payment.transaction, intent, about);
+    return { signedPayment: kept.signedPayment };
+  }
+  if (header !== undefined) {
+    const paid = await request(world, part, { [header.name]: header.value });
+    if (paid === undefined) return 'the answer was lost';
+    await read(paid, part.reader);
+    return `status ${paid.status}`;
+  }
+  if (state === 'swap_submitted') {
+    await world.clock.wait(WAIT_MS);
+    return more;
+  }
+  const { signedPayment } = kept;
+  return state === 'submitted' && more.signedPayment === undefined && signedPayment !== undefined ? { signedPayment } : state;
+}
+
+/** Signs as a wallet does that puts its signature where it is missing. */
+function sign(machine: Machine, transaction: string, intent: SigningIntent, about: { attempt: string; host: string }): string {
+  const { signatures, message } = readWire(Buffer.from(transaction, 'base64'));
+  const own = machine.sign(message, intent, about);
+  // The wallet pays for its swaps and signs last of a payment.
+  return Buffer.from(writeWire(message, [...signatures.slice(0, -1), own])).toString('base64');
+}
+
+/** The caller's own request: no process of ours is between. Undefined if no answer comes. */
+async function request({ clock, serve }: World, part: Buy, headers: Readonly<Record<string, string>>): Promise<Response | undefined> {
+  const served = await serve(new URL(urlOf(part)), { method: part.method, headers: new Headers(headers), body: '' });
+  if (typeof served === 'string') {
+    await clock.wait(5_000);
+    return undefined;
+  }
+  await clock.wait(served.ms);
+  return served.response;
+}
