@@ -107,7 +107,8 @@ export function createMarket(tokens: readonly Token[], state: MarketState, rando
     venue({ mode, inAmount, outAmount, slippageBps }, isSimulated) {
       if (isSimulated) return { inAmount, outAmount };
       if (random.chance(state.failing)) return { error: SLIPPAGE_EXCEEDED };
-      const slip = BigInt(random.int(0, slippageBps));
+      // The same on each fork: what a dropped fork showed of a confirmed swap differs from what stays by no more than its slippage.
+      const slip = BigInt(random.fork(`${inAmount} ${outAmount}`).int(0, slippageBps));
       if (random.chance(state.stealing)) {
         return random.chance(0.5) ? { inAmount: inAmount * 2n, outAmount } : { inAmount, outAmount: outAmount / 2n };
       }
