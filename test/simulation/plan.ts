@@ -124,9 +124,7 @@ export function planOf(seed: number): Plan {
     for (let node = 0; node < nodes; node += 1) {
       if (own.chance(0.3)) continue;
       // One lie a node at most: two of one node together are more than is promised.
-      const { what, size } = lieOf(own);
-      // A swap that the index does not show hides a payment that it does not show, where a service plans both.
-      parts.push({ kind: 'node', node, what, size: isService && what === 'indexBehind' ? 60 : size, ...span(own) });
+      parts.push({ kind: 'node', node, ...lieOf(own), ...span(own) });
     }
   });
   swarm('outage', 0.2, (own) => {
