@@ -1,10 +1,12 @@
+import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { bundle } from '../simulation/bundle.js';
+import { mends } from '../simulation/mends.js';
 import { start } from '../simulation/start.js';
 import type { Report } from '../simulation/worker.js';
 
 const SEED = 7;
-const RUNS = 8;
+const RUNS = 4;
 
 let file: string;
 beforeAll(async () => void (file = await bundle('worker')));
@@ -28,5 +30,9 @@ describe('the simulator', () => {
     expect(await hashes(SEED, RUNS)).toEqual(first);
     const last = SEED + RUNS - 1;
     expect((await hashes(last, 1)).get(last)).toBe(first.get(last));
+  });
+
+  it.each(mends)('can take $name back: its text stands once in its file', ({ changes }) => {
+    for (const { file, now } of changes) expect(readFileSync(file, 'utf8').split(now)).toHaveLength(2);
   });
 });

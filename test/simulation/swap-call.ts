@@ -1,4 +1,3 @@
-import { base58 } from '@scure/base';
 import { accountOf, EVENT_AUTHORITY, JUPITER, POOL_AUTHORITY } from './places.js';
 import { u16At, u64At, type Step } from './wire.js';
 
@@ -73,9 +72,4 @@ export function readSwap({ accounts, data }: Step): SwapCall | undefined {
     outAmount: mode === 'ExactIn' ? second : first,
     slippageBps: u16At(data, 24),
   };
-}
-
-/** Base58 of an instruction's data, as nodes give it. */
-export function textOf(data: Uint8Array): string {
-  return base58.encode(data);
 }
