@@ -39,8 +39,8 @@ export interface Ledger {
   account(address: string, slot: number): Account | undefined;
   /** All addresses at which anything ever lay. */
   addresses(): Iterable<string>;
-  /** Sets what lay at an address before the world began. */
-  put(address: string, account: Account): void;
+  /** Sets what lay at an address before the world began. With a payer, its history shows how it came there. */
+  put(address: string, account: Account, payer?: string): void;
   /** Takes a transaction into the block that is being filled, if it may be there. */
   land(bytes: Uint8Array): Landed | Unlanded;
   simulate(message: Message, slot: number): Effect;
@@ -57,6 +57,8 @@ const FIRST_SLOT = 300_000_000;
 /** One slot in so many has no block. */
 const SKIPPED = 20;
 const HEIGHT_BEHIND = 20_000_000;
+/** Slots before the world began, more than any blockhash lives. */
+const LONG_AGO = 10_000;
 /** Blocks for which a transaction may use a hash. */
 const LIFE = 150;
 
@@ -103,6 +105,25 @@ export function createLedger(seed: string, time: { now(): number; wall(): number
     accounts.set(address, versions);
   };
 
+  const remember = (landed: Landed): void => {
+    all.push(landed);
+    byId.set(landed.id, landed);
+    for (const key of landed.message.keys) byAddress.set(key, [...(byAddress.get(key) ?? []), landed]);
+  };
+  const funding = (address: string, value: Account, payer: string): Landed => {
+    const id = addressOf(createHash('sha512').update(`${seed} ${address}`).digest());
+    const [header, keys] = [
+      [1, 0, 0],
+      [payer, address],
+    ] as const;
+    const before = [account(payer, 0), undefined];
+    return {
+      ...{ id, signatures: [id], bytes: new Uint8Array(), slot: FIRST_SLOT - LONG_AGO, at: -Infinity, wall: -Infinity, error: null },
+      message: { signers: [payer], keys, header, blockhash: addressOf(new Uint8Array(32)), steps: [], compiled: [] },
+      ...{ fee: 0n, memo: null, before, after: [account(payer, 0), value] },
+    };
+  };
+
   return {
     slot,
     heightAt,
@@ -110,7 +131,10 @@ export function createLedger(seed: string, time: { now(): number; wall(): number
     heightOf: (hash) => heights.get(hash),
     account,
     addresses: () => accounts.keys(),
-    put: (address, value) => write(address, value, 0),
+    put(address, value, payer) {
+      write(address, value, 0);
+      if (payer !== undefined) remember(funding(address, value, payer));
+    },
     land(bytes) {
       const wire = readWire(bytes);
       const message = readMessage(wire.message);
@@ -133,9 +157,7 @@ export function createLedger(seed: string, time: { now(): number; wall(): number
         memo: memo === undefined ? null : `[${memo.data.length}] ${Buffer.from(memo.data).toString('utf8')}`,
         after: message.keys.map((key) => account(key, now)),
       };
-      all.push(landed);
-      byId.set(id, landed);
-      for (const key of message.keys) byAddress.set(key, [...(byAddress.get(key) ?? []), landed]);
+      remember(landed);
       return landed;
     },
     simulate: (message, of) => execute(message, (address) => account(address, of), venue, true),

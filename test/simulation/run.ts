@@ -14,7 +14,7 @@ export interface Outcome {
   /** Of all that happened, in its order. */
   readonly hash: string;
   readonly lines: readonly string[];
-  /** The chain as it is in the end. */
+  /** What landed since the world began, as the chain is in the end. */
   readonly landed: readonly Landed[];
 }
 
@@ -39,7 +39,7 @@ export async function run(plan: Plan): Promise<Outcome> {
     });
     const all = [...broken, ...loose.map((how): Broken => ({ promise: 'throws what it says', how }))];
     const hash = createHash('sha256').update(world.lines.join('\n')).digest('hex').slice(0, 16);
-    return { broken: all, hash, lines: world.lines, landed: world.ledger.all() };
+    return { broken: all, hash, lines: world.lines, landed: world.ledger.all().filter(({ at }) => at >= 0) };
   } finally {
     process.off('unhandledRejection', onLoose);
     undo();

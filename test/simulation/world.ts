@@ -125,9 +125,9 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
 function found(ledger: Ledger, { funds }: Plan, tokens: readonly Token[]): void {
   // What a node gives as a number must be one that JSON keeps.
   const plenty = 10n ** 15n;
-  ledger.put(WALLET, wallet(funds['lamports'] ?? 0n));
   ledger.put(FACILITATOR, wallet(plenty));
   ledger.put(STRANGER, wallet(plenty));
+  ledger.put(WALLET, wallet(funds['lamports'] ?? 0n), STRANGER);
   ledger.put(POOL_AUTHORITY, wallet(plenty));
   for (const token of tokens) {
     const { mint, program, decimals } = token;
@@ -136,6 +136,6 @@ function found(ledger: Ledger, { funds }: Plan, tokens: readonly Token[]): void 
     for (const payee of SELLERS) ledger.put(accountOf(payee, mint, program), tokenAccount(program, mint, payee, 0n));
     ledger.put(accountOf(STRANGER, mint, program), tokenAccount(program, mint, STRANGER, plenty));
     const held = funds[mint] ?? 0n;
-    if (held > 0n) ledger.put(accountOf(WALLET, mint, program), tokenAccount(program, mint, WALLET, held));
+    if (held > 0n) ledger.put(accountOf(WALLET, mint, program), tokenAccount(program, mint, WALLET, held), STRANGER);
   }
 }
