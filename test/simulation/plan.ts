@@ -124,7 +124,9 @@ export function planOf(seed: number): Plan {
     for (let node = 0; node < nodes; node += 1) {
       if (own.chance(0.3)) continue;
       // One lie a node at most: two of one node together are more than is promised.
-      parts.push({ kind: 'node', node, ...lieOf(own), ...span(own) });
+      const { what, size } = lieOf(own);
+      // A service knows a balance of before a swap: a swap that the index does not show hides a payment of what it brought.
+      parts.push({ kind: 'node', node, what, size: isService && what === 'indexBehind' ? 60 : size, ...span(own) });
     }
   });
   swarm('outage', 0.2, (own) => {
@@ -163,7 +165,7 @@ export function planOf(seed: number): Plan {
       item,
       client: buying.int(0, clients - 1),
       key,
-      reader: buying.pick<Reader>(['text', 'text', 'json', 'bytes', 'clone']),
+      reader: buying.pick<Reader>(['text', 'text', 'json', 'bytes', 'stream', 'clone', 'half']),
       tries: buying.int(1, patience),
       gap: buying.pick([100, 5_000, 30_000, 90_000]),
       method: buying.chance(0.5) ? 'GET' : 'POST',

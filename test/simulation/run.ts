@@ -32,6 +32,7 @@ export async function run(plan: Plan): Promise<Outcome> {
   const loose: string[] = [];
   const onLoose = (error: unknown) => void loose.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
   process.on('unhandledRejection', onLoose);
+  process.on('warning', onLoose);
   try {
     const broken = await world.clock.run(live(world)).catch((error: unknown): Broken[] => {
       if (!(error instanceof Error)) throw error;
@@ -42,6 +43,7 @@ export async function run(plan: Plan): Promise<Outcome> {
     return { broken: all, hash, lines: world.lines, landed: world.ledger.all().filter(({ at }) => at >= 0) };
   } finally {
     process.off('unhandledRejection', onLoose);
+    process.off('warning', onLoose);
     undo();
   }
 }
