@@ -31,6 +31,8 @@ export interface Machine {
   /** By a signature of a swap, or the address that a payment was signed for: the attempt and its host. */
   readonly swapsOf: ReadonlyMap<string, { readonly attempt: string; readonly host: string }>;
   readonly paymentsOf: ReadonlyMap<string, string>;
+  /** Addresses whose paid requests were answered, whatever became of the answers. */
+  readonly answered: ReadonlySet<string>;
   journal(): Journal;
 }
 
@@ -43,6 +45,7 @@ export function createMachine(world: World): Machine {
   const hosts = new Map<string, string>();
   const swapsOf = new Map<string, { attempt: string; host: string }>();
   const paymentsOf = new Map<string, string>();
+  const answered = new Set<string>();
   let disk = new MemoryDisk();
   let kept: Journal = memoryJournal();
   let life = 0;
@@ -121,6 +124,7 @@ export function createMachine(world: World): Machine {
         trace(`${event.type} ${event.id}${'signature' in event ? ` ${event.signature}` : ''}${'code' in event ? ` ${event.code}` : ''}`);
         if (event.type === 'payment.required') hosts.set(event.id, new URL(event.url).host);
         if (event.type === 'swap.signed') swapsOf.set(event.signature, { attempt: event.id, host: hosts.get(event.id) ?? '' });
+        if (event.type === 'payment.answered') answered.add(event.receipt.url);
         if (event.type === 'payment.signed') paymentsOf.set(event.payerSignature, event.id);
       });
       // Loads what a client loads with its first payment.
@@ -154,7 +158,7 @@ export function createMachine(world: World): Machine {
       if (calls === 0) stop();
       else dying = { calls, end: stop };
     },
-    ...{ signed, swapsOf, paymentsOf },
+    ...{ signed, swapsOf, paymentsOf, answered },
     journal: () => kept,
   };
 }
