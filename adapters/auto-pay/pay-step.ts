@@ -1,3 +1,4 @@
+import { amountIn } from '../../src/autopay/account-history.js';
 import type { Choice } from '../../src/autopay/choose.js';
 import type { Core } from '../../src/autopay/core.js';
 import { fateOf, sentPayment, SLOT_MARGIN } from '../../src/autopay/fate.js';
@@ -83,18 +84,22 @@ async function judge({ deps, request, purchase, signal }: Step, read: ReadPaymen
   return { offer, facts, microUsd };
 }
 
-type Bound = Pick<SignedPayment, 'before' | 'blockhashSlot' | 'lastValidBlockHeight' | 'slot'>;
+type Bound = Pick<SignedPayment, 'before' | 'handed' | 'blockhashSlot' | 'lastValidBlockHeight' | 'slot'>;
 
 /** Until when it can land, and since when. Throws `invalid_option` where nobody could tell. */
 async function boundOf(core: Core, { blockhash, hasNonce }: ReadPayment, source: string, signal: AbortSignal | undefined): Promise<Bound> {
   const { rpc } = core;
   const { valid, slot: minContextSlot } = await rpc.isBlockhashValid(blockhash, { signal });
   if (hasNonce || !valid) throw refuse('signedPayment', 'must have a blockhash that is still valid. Plan the payment anew.');
-  const { lastValidBlockHeight, slot: now } = await rpc.latestBlockhash({ minContextSlot, signal });
+  const [{ lastValidBlockHeight, slot: now }, handed] = await Promise.all([
+    rpc.latestBlockhash({ minContextSlot, signal }),
+    rpc.accounts([source], { minContextSlot, signal }),
+  ]);
   const slot = Math.max(0, now - SLOT_MARGIN);
   const before = await pastBalance(core, { account: source, unit: 'tokens' }, slot, signal);
   return {
     ...(before === undefined ? {} : { before: { amount: before.amount.toString(), slot: before.slot } }),
+    handed: { amount: amountIn(handed.accounts[0] ?? null, { unit: 'tokens' }).toString(), slot: handed.slot },
     ...{ slot, blockhashSlot: minContextSlot, lastValidBlockHeight: lastValidBlockHeight.toString() },
   };
 }

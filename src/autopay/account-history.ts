@@ -118,7 +118,8 @@ function createHistory(rpc: Rpc, source: Source, runtime: Pick<Runtime, 'now'>):
   };
 }
 
-function amountIn(account: Account | null, { unit }: Source): bigint {
+/** What an account holds of what its source counts. */
+export function amountIn(account: Account | null, { unit }: Pick<Source, 'unit'>): bigint {
   if (account === null) return 0n;
   return unit === 'lamports' ? account.lamports : (decodeTokenAccount(account)?.amount ?? 0n);
 }

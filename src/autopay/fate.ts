@@ -29,6 +29,8 @@ export interface Sent {
   readonly source: Source;
   /** What the source held before it was signed, as of a slot. */
   readonly before?: Reading | undefined;
+  /** What the source held when the signed bytes were handed to us: a swap and a payment that no index shows yet may make up for each other. */
+  readonly handed?: Reading | undefined;
   /** It cannot have landed before this slot. */
   readonly slot: number;
   readonly blockhash: string;
@@ -180,6 +182,7 @@ async function isExplained(node: AccountHistory, listing: Listing, sent: Sent, a
     // More than that is not explained either: what brought it may hide what took less. Of a flood, not all of the dust was read.
     return moves.length > FLOOD ? now.amount >= left : now.amount === left;
   };
+  if (sent.handed !== undefined && !(await isLeft(sent.handed))) return false;
   if (sent.before !== undefined && (await isLeft(sent.before))) return true;
   // What was read at the time may have been on a fork: the last transaction before it says it too.
   const base = await baseOf(node, listing, sent, signal);
@@ -247,9 +250,13 @@ export function sentSwap(
   return {
     ...{ signature, isId: true, blockhash, blockhashSlot, lastValidBlockHeight: BigInt(lastValidBlockHeight) },
     source: inputMint === WSOL_MINT ? { account: wallet, unit: 'lamports' } : { account: source, unit: 'tokens' },
-    before: before === undefined ? undefined : { amount: BigInt(before.amount), slot: before.slot },
+    before: readingOf(before),
     slot: Math.max(0, blockhashSlot - SLOT_MARGIN),
   };
+}
+
+function readingOf(recorded: SignedPayment['before']): Reading | undefined {
+  return recorded === undefined ? undefined : { amount: BigInt(recorded.amount), slot: recorded.slot };
 }
 
 /** What a signed payment takes from. */
@@ -259,13 +266,14 @@ export function sourceOf({ source }: Pick<SignedPayment, 'source'>): Source {
 
 /** What the chain is asked about a signed payment. */
 export function sentPayment({ receipt }: Pick<Attempt, 'receipt'>, payment: SignedPayment): Sent {
-  const { payerSignature, memo, before, slot, blockhash, blockhashSlot, lastValidBlockHeight } = payment;
+  const { payerSignature, memo, before, handed, slot, blockhash, blockhashSlot, lastValidBlockHeight } = payment;
   const claim = receipt?.settlement?.transaction;
   return {
     ...{ signature: payerSignature, isId: false, memo, slot, blockhash },
     claim: claim === '' ? undefined : claim,
     source: sourceOf(payment),
-    before: before === undefined ? undefined : { amount: BigInt(before.amount), slot: before.slot },
+    before: readingOf(before),
+    handed: readingOf(handed),
     blockhashSlot,
     lastValidBlockHeight: BigInt(lastValidBlockHeight),
   };

@@ -18,6 +18,8 @@ export interface SignedPayment {
   readonly memo?: string;
   /** What the source held before it was signed, as of a slot: base units as a decimal string. */
   readonly before?: { readonly amount: string; readonly slot: number };
+  /** What the source held when the signed bytes were handed to a service, which knows of no time before that. */
+  readonly handed?: { readonly amount: string; readonly slot: number };
   /** It cannot have landed before this slot. */
   readonly slot: number;
   readonly blockhash: string;

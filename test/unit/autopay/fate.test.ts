@@ -95,6 +95,12 @@ describe('a payment that can never land', () => {
     expect(await ask([past(sameSlot, { held: 89n })], { before: { amount: '90', slot: 990 } })).toEqual(open);
   });
 
+  it('lacks nothing of what its source held when it was handed in either', async () => {
+    // A swap that brought 40 and the payment that took them: no index shows either, and the balance is as it was before both.
+    expect(await ask([past()], { handed: { amount: '140', slot: 995 } })).toEqual(open);
+    expect(await ask([past()], { handed: { amount: '100', slot: 995 } })).toEqual(never);
+  });
+
   it('needs no first slot from a node that shows what is older', async () => {
     expect(await ask([past({ older: { slot: 999 } }, { firstSlot: refused() })])).toEqual(never);
   });
