@@ -144,6 +144,8 @@ export function createMachine(world: World): Machine {
     ended: () => ending,
     start,
     kill(calls, power, ended) {
+      // One that is down already stays as it is, and the next one is another.
+      if (!isUp) return;
       const stop = () => {
         dying = undefined;
         if (!isUp) return;
