@@ -75,7 +75,7 @@ export async function rememberAfter(core: Core, landed: LandedTransaction, { sou
   for (const account of [source, output]) {
     const change = landed.tokenChanges.find((one) => one.account === account);
     if (change === undefined) await ledger.forget(account);
-    else await ledger.see(account, { amount: change.after, at }, change.after - change.before);
+    else await ledger.see(account, { amount: change.after, at, slot: landed.slot }, change.after - change.before);
   }
 }
 
