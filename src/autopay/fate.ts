@@ -183,8 +183,10 @@ async function isExplained(node: AccountHistory, listing: Listing, sent: Sent, a
     return moves.length > FLOOD ? now.amount >= left : now.amount === left;
   };
   if (sent.handed !== undefined && !(await isLeft(sent.handed))) return false;
-  if (sent.before !== undefined && (await isLeft(sent.before))) return true;
-  // What was read at the time may have been on a fork: the last transaction before it says it too.
+  const { before } = sent;
+  if (before !== undefined && (await isLeft(before))) return true;
+  // What was read at the time may have been on a fork: the last transaction before it says it too, unless the index has seen nothing since then.
+  if (before !== undefined && !listing.entries.some(({ slot }) => slot >= before.slot)) return false;
   const base = await baseOf(node, listing, sent, signal);
   return base !== undefined && isLeft(base);
 }

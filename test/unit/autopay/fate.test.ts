@@ -109,7 +109,9 @@ describe('a payment that can never land', () => {
     // After the one at slot 995, the account held what it holds now.
     const history = { base: { slot: 995, change: -10n } };
     const before = { amount: '1000', slot: 996 };
-    expect(await ask([past(history)], { before })).toEqual(never);
+    // As long as nothing is listed since then, the index may be behind.
+    expect(await ask([past(history)], { before })).toEqual(open);
+    expect(await ask([past({ later: { slot: 997 }, ...history })], { before })).toEqual(never);
     const { before: _unread, ...unread } = payment();
     const rpc = fakeRpc([past(history)]);
     expect(await fateOf(historiesOf(rpc), sentPayment({}, unread), until)).toEqual(never);
