@@ -11,7 +11,7 @@ export default [
     name: 'first load',
     path: 'dist/src/index.js',
     import: '{ createClient }',
-    limit: '25 kB',
+    limit: '26 kB',
     modifyEsbuildConfig: (config) => ({ ...config, format: 'esm', platform: 'browser', plugins: [...(config.plugins ?? []), firstLoad] }),
   },
   {

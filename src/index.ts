@@ -37,7 +37,7 @@ export class HTTPInterceptor extends Interceptor {
 export { local, type LocalTransport } from '../adapters/local.js';
 export { remote, type RemoteOptions } from '../adapters/remote.js';
 export { inspectSwap, type InspectOptions } from './inspect.js';
-export { receiptOf, type Receipt, type ReceiptFilter } from './receipt.js';
+export { receiptOf, type CostParts, type Receipt, type ReceiptFilter } from './receipt.js';
 export { memoryJournal } from './journal/memory.js';
 export { parsePaymentRequired, type PaymentRequiredParts } from './x402/parse.js';
 export { formatUiAmount, parseAmount, parseUiAmount } from './amount.js';
@@ -68,7 +68,8 @@ export type { InterceptorOptions } from './interceptor.js';
 export type { Payment, PayOptions, SwapResult } from './autopay/engine.js';
 export type { ClientEvent, EventDetails, EventName, Listener } from './events.js';
 export type { Known } from './journal/book.js';
-export type { Ledger } from './journal/ledger.js';
+export type { Reading } from './journal/book.js';
+export type { Ledger, Taken } from './journal/ledger.js';
 export type { Locks } from './journal/locks.js';
 export type { JournalOptions } from './journal/options.js';
 export type {
@@ -77,6 +78,7 @@ export type {
   NextJob,
   Outbox,
   OutboxJob,
+  TakeOptions,
   WebhookDetails,
   WebhookEvent,
   WebhookEventName,
@@ -97,6 +99,7 @@ export type {
   SwapOutcome,
 } from './journal/types.js';
 export type { Cap, CapUse, Spend } from './policy/caps.js';
+export type { SwapCost } from './policy/cost.js';
 export type { LimitOptions } from './policy/limits.js';
 export type { ListOptions } from './policy/lists.js';
 export type { Plan } from './policy/plan.js';

@@ -155,6 +155,6 @@ export interface Outbox {
   removeEndpoint(id: string): Promise<boolean>;
   /** Calls when this process may have added a job; who delivers asks again then. What others add is found by asking. Returns how to stop. */
   onAdded(listener: () => void): () => void;
-  /** Calls where this process has dropped jobs, as there were more than {@link MOST_JOBS}, with their number. Returns how to stop. */
+  /** Calls where this process has dropped jobs, as it held more than it may, with their number. Returns how to stop. */
   onDropped(listener: (count: number) => void): () => void;
 }
