@@ -8,15 +8,16 @@ import { capsFor, overBudget, takenOf, type Spend } from '../../src/policy/caps.
 import type { PaymentResult } from '../../src/transport.js';
 import { plan, planner } from '../local-auto-pay.js';
 import { seeBrought } from './brought.js';
-import { bearerOf, findFunded, hasSwap, isPaid, type PaidAttempt, type SwapAttempt } from './records.js';
+import { bearerOf, findFunded, hasSwap, isPaid, keyTaken, type PaidAttempt, type SwapAttempt } from './records.js';
 import { swapAmountOf } from './request.js';
-import { standing, type Step } from './step.js';
+import { isOffered, standing, type Step } from './step.js';
 import { submittedSwap, waitFor } from './wait-swap.js';
 
 /** What to sign next; under a key, what became of what was signed. */
 export async function planStep(step: Step): Promise<PaymentResult> {
   const { desk, request, purchase } = step;
   const bearer = await bearerOf(desk.core, purchase);
+  if (bearer !== undefined && !isOffered(step, bearer)) throw keyTaken();
   if (bearer !== undefined && isPaid(bearer)) return standing(step, bearer);
   if (bearer !== undefined && hasSwap(bearer)) {
     const landed = await waitFor(step, bearer);

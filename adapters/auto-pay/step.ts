@@ -95,8 +95,20 @@ export function standing(step: Step, attempt: PaidAttempt): PaymentResult {
   return { state: 'submitted', ...about, ...(step.request.signedPayment === undefined ? {} : { header }) };
 }
 
-/** The offer that an attempt is for, among those of the 402 that came with it. */
-export function offerFor({ terms, request, deps }: Step, { payTo, mint, amount }: Pick<Attempt, 'payTo' | 'mint' | 'amount'>): ParsedOffer {
+/** The offer that an attempt is for, or the first, among those of the 402 that came with it. */
+export function offerFor(step: Step, attempt: PaidFor): ParsedOffer {
+  const { terms, request, deps } = step;
+  return findOffer(step, attempt) ?? firstOffer(terms, deps.settings.network, request.wallet);
+}
+
+type PaidFor = Pick<Attempt, 'payTo' | 'mint' | 'amount'>;
+
+/** Whether the 402 asks for just what an attempt pays: one to another payee, or of another amount, bought something else. */
+export function isOffered(step: Step, attempt: PaidFor): boolean {
+  return findOffer(step, attempt) !== undefined;
+}
+
+function findOffer({ terms, request, deps }: Step, { payTo, mint, amount }: PaidFor): ParsedOffer | undefined {
   const { network } = deps.settings;
   for (const envelope of terms.fallback === undefined ? [terms] : [terms, terms.fallback]) {
     for (const reading of readOffers(envelope, network, request.wallet)) {
@@ -105,5 +117,5 @@ export function offerFor({ terms, request, deps }: Step, { payTo, mint, amount }
       if (offer.payTo === payTo && offer.mint === mint && offer.amount.toString() === amount) return parsedOffer(reading, envelope);
     }
   }
-  return firstOffer(terms, network, request.wallet);
+  return undefined;
 }

@@ -314,6 +314,32 @@ describe('what is handed over', () => {
     expect(await attemptsOf(journal, wallet)).toHaveLength(1);
   });
 
+  it('under a key does not answer for a purchase of another price, payee or token at the same address', async () => {
+    const journal = memoryJournal();
+    const service = await serve(journal);
+    const [wallet, payee] = await Promise.all([
+      sandbox.createWallet({ USDC: '1', USDT: '1' }),
+      sandbox.createWallet({ USDC: '0', USDT: '0' }),
+    ]);
+    const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`, { idempotencyKey: 'order-8' });
+    const ready = await buyer.post(service, { signedPayment: await buyer.sign((await buyer.post(service)).body.payment?.transaction) });
+    expect((await buyer.present(ready)).status).toBe(200);
+    await untilState('settled', () => buyer.post(service));
+    const changes: readonly (readonly [string, string])[] = [
+      [sandbox.merchant, payee.address],
+      ['"10000"', '"10001"'],
+      [sandbox.mints.USDC.address, sandbox.mints.USDT.address],
+    ];
+    for (const [from, to] of changes) {
+      const { headers } = buyer.paymentRequired;
+      const terms = Buffer.from(headers['payment-required'] ?? '', 'base64').toString();
+      expect(terms).toContain(from);
+      const changed = { ...headers, 'payment-required': Buffer.from(terms.replaceAll(from, to)).toString('base64') };
+      const paymentRequired = { ...buyer.paymentRequired, headers: changed };
+      expect(await buyer.post(service, { paymentRequired })).toMatchObject({ status: 409, body: { code: 'idempotency_mismatch' } });
+    }
+  });
+
   it('and has landed already is not put on record: its bytes are public', async () => {
     const [first, journal] = [memoryJournal(), memoryJournal()];
     const [one, other] = [await serve(first), await serve(journal)];
