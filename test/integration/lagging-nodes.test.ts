@@ -1,0 +1,98 @@
+import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { until } from '../helpers/chain.js';
+import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { signedOf, timesSpent } from '../helpers/spends.js';
+
+// Nodes that are honest and behind in one method, or wrong in one number: a purchase is paid once, as the chain shows it.
+
+let sandbox: Sandbox;
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ confirmationMs: 20 });
+});
+afterEach(async () => {
+  sandbox.controls.node.clearFaults();
+  sandbox.controls.api.clearFaults();
+  await closePayers();
+});
+afterAll(() => sandbox.close());
+
+const url = () => `${sandbox.apiUrl}/usdc`;
+
+/** A payer whose payment settled, and whose answer was lost. */
+async function paidInVain(options: Parameters<typeof payerOn>[2]): Promise<Payer> {
+  const payer = await payerOn(sandbox, { USDC: '1' }, options);
+  payer.client.on('payment.sent', () => sandbox.controls.api.fault('/usdc', { kind: 'dropAfter', times: 1 }));
+  await failureOf(payer.client.fetch(url(), { method: 'POST' }), 'payment_uncertain');
+  return payer;
+}
+
+describe('a node whose address index is 250 slots behind its tip', () => {
+  it('has no payment called unsettled that landed, and it is found once the index shows it', { timeout: 60_000 }, async () => {
+    sandbox.controls.node.lag({ getSignaturesForAddress: 250 });
+    const payer = await paidInVain({});
+    const paid = async () => 1_000_000n - (await sandbox.balance(payer.address, 'USDC'));
+    await until('it has landed', async () => ((await paid()) === 10_000n ? true : undefined));
+    sandbox.controls.node.warp();
+    const again = payer.again({});
+    for (let call = 0; call < 3; call += 1) await failureOf(again.fetch(url(), { method: 'POST' }), 'payment_uncertain');
+    expect((await again.spent())[0]?.used).toBe('0.01');
+    sandbox.controls.node.clearFaults();
+    expect(await paid()).toBe(10_000n);
+    const told = await failureOf(again.fetch(url(), { method: 'POST' }), 'already_spent');
+    expect(told.funds).toBe('spent');
+    expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC')]).toEqual([1, 1]);
+  });
+
+  it(
+    'holds up nothing for ever: a payment that never landed is called unsettled once the index has caught up',
+    { timeout: 60_000 },
+    async () => {
+      const payer = await payerOn(sandbox, { USDC: '1' });
+      payer.client.on('payment.sent', () => sandbox.controls.api.fault('/usdc', { kind: 'dropBefore', times: 1 }));
+      await failureOf(payer.client.fetch(url(), { method: 'POST' }), 'payment_uncertain');
+      sandbox.controls.node.lag({ getSignaturesForAddress: 250 });
+      sandbox.controls.node.warp();
+      sandbox.controls.node.clearFaults();
+      const again = payer.again({});
+      await until('it is called unsettled', async () =>
+        (await again.resume()).some(({ state }) => state === 'unsettled') ? true : undefined,
+      );
+      expect((await again.spent())[0]?.used).toBe('0');
+      expect((await again.fetch(url(), { method: 'POST' })).status).toBe(200);
+      expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC')]).toEqual([2, 1]);
+    },
+  );
+});
+
+describe('a node with one wrong number', () => {
+  const nodes = () => ['first', 'second'].map((caller) => `${sandbox.rpcUrl}/?caller=${caller}`);
+  const paths = [
+    ['getLatestBlockhash', 'value.lastValidBlockHeight', -400],
+    ['getLatestBlockhash', 'value.lastValidBlockHeight', 400],
+    ['getEpochInfo', 'blockHeight', 400],
+    ['getEpochInfo', 'absoluteSlot', 400],
+    ['getLatestBlockhash', 'context.slot', 250],
+    ['isBlockhashValid', 'context.slot', 400],
+    ['getMultipleAccounts', 'context.slot', 400],
+    ['getFirstAvailableBlock', '', 400],
+  ] as const;
+
+  it.each(paths.flatMap((path) => [[...path, 'two nodes'] as const, [...path, 'one node'] as const]))(
+    '%s %s by %d, of %s: one purchase is paid once',
+    { timeout: 60_000 },
+    async (method, at, by, count) => {
+      const rpcUrl = count === 'two nodes' ? nodes() : nodes().slice(0, 1);
+      sandbox.controls.node.fault(method, { kind: 'offBy', at, by }, 'first');
+      const payer = await payerOn(sandbox, { USDC: '1' }, { rpcUrl });
+      payer.client.on('payment.sent', () => sandbox.controls.api.fault('/usdc', { kind: 'dropAfter', times: 1 }));
+      const buy = () => payer.client.fetch(url(), { method: 'POST' }).then(({ status }) => String(status), String);
+      await buy();
+      sandbox.controls.node.warp();
+      for (let call = 0; call < 3; call += 1) await buy();
+      expect(await timesSpent(sandbox, payer, 'USDC')).toBeLessThanOrEqual(1);
+      expect(signedOf(payer, 'payment')).toBeLessThanOrEqual(1);
+    },
+  );
+});
