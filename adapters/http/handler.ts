@@ -58,7 +58,7 @@ export function createHandler(transport: Transport, options: HandlerOptions = {}
 
 function placesOf(transport: Transport, settings: HandlerSettings): ReadonlyMap<string, Place> {
   const { basePath, webhooks, callerOf } = settings;
-  const routes = [...transportRoutes(transport), ...(webhooks === undefined ? [] : webhookRoutes(webhooks, callerOf))];
+  const routes = [...transportRoutes(transport, callerOf), ...(webhooks === undefined ? [] : webhookRoutes(webhooks, callerOf))];
   const places = new Map<string, Map<string, Call>>();
   const serve = ({ method, path }: { readonly method: string; readonly path: string }, call: Call) => {
     const place = places.get(basePath + path) ?? new Map<string, Call>();

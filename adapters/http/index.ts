@@ -2,4 +2,4 @@ export { createHandler } from './handler.js';
 export { apiKeys } from './api-keys.js';
 export { rateLimit, type RateLimitOptions } from './rate-limit.js';
 export type { HandlerOptions } from './options.js';
-export type { CallerOf, WebhookCaller } from './webhook-routes.js';
+export type { CallerOf, WebhookCaller } from './caller.js';

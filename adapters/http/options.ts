@@ -1,6 +1,6 @@
 import { refuse } from '../../src/policy/read.js';
 import type { WebhookRegistry } from '../webhooks/types.js';
-import type { CallerOf } from './webhook-routes.js';
+import type { CallerOf } from './caller.js';
 
 export interface HandlerOptions {
   /** What stands before each path, such as `/pay`; default none. */
@@ -26,8 +26,9 @@ export interface HandlerOptions {
   /** Serves the registration of webhooks below `/api/webhooks`; absent, there is nothing. Where `authorize` lets strangers in, they register too. */
   readonly webhooks?: WebhookRegistry | undefined;
   /**
-   * Who registers webhooks, asked after `authorize`; undefined is answered with 401. It must leave the body alone. Absent, all who are let in are one caller: each
-   * sees and changes every endpoint, and may hear of every wallet. That fits a service whose callers are its operator's own.
+   * Tells the caller of a request that registers webhooks or has an idempotency key, asked after `authorize`; undefined is answered with 401. It must leave the body
+   * alone. Absent, all that are let in are one caller: each sees and changes every endpoint, may hear of every wallet, and shares its keys. That fits a service whose
+   * callers are its operator's own.
    */
   readonly callerOf?: CallerOf | undefined;
   /** Origins whose pages may call, such as `https://app.example.com`; default none. */
@@ -82,7 +83,7 @@ export function parseHandlerOptions(options: HandlerOptions): HandlerSettings {
     quoteCacheMs: parseWhole('quoteCacheMs', options.quoteCacheMs ?? 1_000, 0, MAX_CACHE_MS),
     balanceCacheMs: parseWhole('balanceCacheMs', options.balanceCacheMs ?? 400, 0, MAX_CACHE_MS),
     webhooks: parseRegistry(options.webhooks),
-    callerOf: parseCallerOf(options),
+    callerOf: parseHook('callerOf', options.callerOf),
     cors: parseOrigins(options.cors ?? []),
     onError: parseHook('onError', options.onError) ?? (() => undefined),
   };
@@ -116,12 +117,6 @@ function isRegistry(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
   const methods: { readonly [M in (typeof REGISTRY)[number]]?: unknown } = value;
   return REGISTRY.every((method) => typeof methods[method] === 'function');
-}
-
-/** Everybody is the same caller unless the host tells them apart. */
-function parseCallerOf({ callerOf, webhooks }: HandlerOptions): CallerOf | undefined {
-  if (callerOf !== undefined && webhooks === undefined) throw refuse('callerOf', 'says who registers webhooks. Give webhooks too.');
-  return parseHook('callerOf', callerOf);
 }
 
 function parseOrigins(origins: unknown): readonly string[] {

@@ -1,10 +1,11 @@
 import { isExactChangeError, QuoteError } from '../../src/errors.js';
 import type { Transport } from '../../src/transport.js';
 import { operations } from '../../src/wire/operations.js';
+import { callerBehind, keyOf, type CallerOf } from './caller.js';
 import { route, type Route } from './route.js';
 
 /** What a service serves over its transport. */
-export function transportRoutes(transport: Transport): readonly Route[] {
+export function transportRoutes(transport: Transport, callerOf: CallerOf | undefined): readonly Route[] {
   return [
     route(operations.quote, (input, { signal }) => transport.quote(input, { signal })),
     route(operations.buildSwap, async (input, { signal }) => {
@@ -18,7 +19,13 @@ export function transportRoutes(transport: Transport): readonly Route[] {
       return input.mint?.length === 1 && only !== undefined ? only : balances;
     }),
     route(operations.parsePayment, (input, { signal }) => transport.parsePayment(input, { signal })),
-    route(operations.autoPay, (input, { signal }) => transport.autoPay(input, { signal })),
+    route(operations.autoPay, async (input, asked) => {
+      const { signal } = asked;
+      const { idempotencyKey: key } = input;
+      if (key === undefined) return transport.autoPay(input, { signal });
+      const idempotencyKey = keyOf(await callerBehind(asked, callerOf), key);
+      return transport.autoPay({ ...input, idempotencyKey }, { signal });
+    }),
   ];
 }
 

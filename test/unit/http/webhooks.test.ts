@@ -289,7 +289,6 @@ describe('the options for webhooks', () => {
     ['webhooks', { webhooks: null }],
     ['webhooks', { webhooks: { ...fakeRegistry(), rotate: undefined } }],
     ['callerOf', { webhooks: fakeRegistry(), callerOf: 'a' }],
-    ['callerOf', { callerOf }],
   ])('are refused at once where %s is wrong', (option, options) => {
     expect(() => createHandler(fakeTransport().transport, options as HandlerOptions)).toThrow(
       expect.objectContaining({ code: 'invalid_option', details: { option } }),
