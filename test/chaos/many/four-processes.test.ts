@@ -83,7 +83,6 @@ describe('four processes that share a wallet and a journal in Postgres, of which
 
     const spent = async () => microUsd((await usedByCap(sound))['maxPerDay'] ?? '');
     const room = Number((limit - (await spent())) / CENT);
-    expect(room).toBeGreaterThan(5);
     const more = await buyAll(
       sound,
       urls.slice(0, room + 5).map((url) => `${url}&again`),

@@ -86,7 +86,6 @@ describe('a thousand paid calls at once in one process, of which one in ten mess
     // What came to nothing gave its budget back: the rest of it can be spent, and not a cent more.
     const used = async () => microUsd((await usedByCap(sound))['maxPerDay'] ?? '');
     const room = Number((limit - (await used())) / CENT);
-    expect(room).toBeGreaterThan(5);
     const more = await buyAll(
       sound,
       urls.slice(0, room + 5).map((url) => `${url}&again`),
