@@ -26,6 +26,7 @@ export function edgedJournal(journal: Journal, { pass }: Edges): Journal {
     ...journal,
     reserve: (attempt, caps) => around('reserve', () => journal.reserve(attempt, caps)),
     put: (attempt) => around(`put ${wordFor(attempt)}`, () => journal.put(attempt)),
+    raise: (attempt, caps) => around('raise', () => journal.raise(attempt, caps)),
     release: (id) => around('release', () => journal.release(id)),
   };
 }

@@ -95,7 +95,7 @@ const SWAPPING = [
     'rpc getMinimumBalanceForRentExemption',
     'rpc simulateTransaction',
   ),
-  ...around('signer swap', 'journal put swap'),
+  ...around('journal raise', 'signer swap', 'journal put swap'),
   'event swap.signed',
   ...around('rpc sendTransaction', 'rpc getSignatureStatuses', 'rpc getTransaction'),
   'event swap.confirmed',
@@ -220,7 +220,7 @@ export const points = {
     ...again('swap', SWAP_UNSENT, 'POST', [
       ...around('journal put abandoned').map((edge) => inResume(edge)),
       inResume('disk write abandoned torn'),
-      ...around('rpc sendTransaction', 'journal release').map((edge) => at(edge)),
+      ...around('rpc sendTransaction', 'journal put unpaid').map((edge) => at(edge)),
       at('signer payment after'),
       at('seller paid after'),
     ]),
