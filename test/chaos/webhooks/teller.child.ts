@@ -7,7 +7,7 @@ import { parseWebhooksOptions } from '../../../adapters/webhooks/options.js';
 import { resolveByDns } from '../../../adapters/webhooks/resolve.js';
 import { systemRuntime, type Runtime } from '../../../src/runtime.js';
 import type { TellerTask } from './tellers.js';
-import { ATTEMPTS, OWNER, writesOf } from './story.js';
+import { OWNER, writesOf } from './story.js';
 
 /** A process that writes attempts, goes on where the one before was killed, and delivers what they tell; or does one of the two. */
 const task = JSON.parse(process.argv[2] ?? '') as TellerTask;
@@ -31,7 +31,7 @@ async function write(to: Journal): Promise<void> {
   for await (const { id, toldAt } of to.attempts(OWNER)) come.set(id, toldAt ?? 0);
   let next = 0;
   const some = async () => {
-    while (next < ATTEMPTS) {
+    while (next < task.writes) {
       const [reserved, ...puts] = writesOf(next++);
       if (reserved === undefined) continue;
       const from = come.get(reserved.id);
@@ -60,7 +60,7 @@ if (task.endpoints.length > 0) {
   process.stdout.write(`${JSON.stringify(made.map(({ secret }) => secret))}\n`);
 }
 if (task.delivers) webhooks.start();
-if (task.writes) await write(journal);
+if (task.writes > 0) await write(journal);
 process.stdin.resume();
 process.stdin.once('end', () => {
   webhooks

@@ -10,7 +10,8 @@ export interface TellerTask {
   readonly place: { readonly path: string } | { readonly connectionString: string };
   /** Its time goes so many times as fast, from then on; milliseconds since the epoch. */
   readonly clock: { readonly epoch: number; readonly speed: number };
-  readonly writes: boolean;
+  /** How many attempts it writes, those included that are there. */
+  readonly writes: number;
   readonly delivers: boolean;
   /** To be registered first; it says their secrets. */
   readonly endpoints: readonly WebhookRequest[];

@@ -33,7 +33,7 @@ interface Setting {
   /** How often a receiver may fail at one message: each time the schedule waits for longer. */
   readonly inARow: number;
   /** The processes that run at once. */
-  readonly roles: readonly Pick<TellerTask, 'writes' | 'delivers'>[];
+  readonly roles: readonly { readonly writes: boolean; readonly delivers: boolean }[];
   readonly open: () => Journal & { close(): Promise<void> };
 }
 
@@ -67,11 +67,13 @@ async function tellAll(setting: Setting): Promise<{ receivers: Receiver[]; left:
   const clock = { epoch: Date.now(), speed };
   const now = () => clock.epoch + (Date.now() - clock.epoch) * speed;
   const { receivers, tell, until } = await startReceivers(setting, now);
-  const start = (role: Setting['roles'][number], endpoints: TellerTask['endpoints'] = []) =>
-    startTeller({ place, clock, ...role, endpoints });
+  // No faster than an outbox may hold: what is more would be dropped.
+  const start = ({ writes, delivers }: Setting['roles'][number], share: number, endpoints: TellerTask['endpoints'] = []) =>
+    startTeller({ place, clock, writes: writes ? Math.ceil(ATTEMPTS * share) : 0, delivers, endpoints });
 
   const registrar = start(
     { writes: false, delivers: false },
+    0,
     receivers.map(({ url }, index) => ({ url, events: WISHES[index] ?? [] })),
   );
   tell(await registrar.secrets);
@@ -79,11 +81,11 @@ async function tellAll(setting: Setting): Promise<{ receivers: Receiver[]; left:
 
   const total = WISHES.reduce((sum, events) => sum + wanted(events).length, 0);
   for (const share of [1 / 3, 2 / 3]) {
-    const doomed = roles.map((role) => start(role));
+    const doomed = roles.map((role) => start(role, share + 1 / 6));
     await until(total * share);
     await Promise.all(doomed.map((teller) => teller.kill()));
   }
-  const last = roles.map((role) => start(role));
+  const last = roles.map((role) => start(role, 1));
   await until(total);
   complaints += (await Promise.all(last.map((teller) => teller.end()))).join('');
   await Promise.all(receivers.map((receiver) => receiver.close()));
