@@ -7,7 +7,7 @@ export function checkWallet(wallet: unknown): void {
   readAddress('wallet', wallet, 'the base58 address of a wallet');
 }
 
-/** A quote comes back from the caller, who may have made another of it. Throws `invalid_option`, or `quote_mismatch`. */
+/** A quote comes back from the caller, which may have made another of it. Throws `invalid_option`, or `quote_mismatch`. */
 export function checkOrder(wallet: unknown, quote: SwapQuote): void {
   checkWallet(wallet);
   checkFields(quote);

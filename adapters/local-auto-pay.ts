@@ -4,6 +4,7 @@ import { choose, type Choice } from '../src/autopay/choose.js';
 import { coreOver, type Core } from '../src/autopay/core.js';
 import { fateOf, landingOf } from '../src/autopay/fate.js';
 import { findFunding } from '../src/autopay/funding.js';
+import type { Purpose } from '../src/autopay/nonce.js';
 import { composePayment } from '../src/autopay/sign-payment.js';
 import { RESEND_MS } from '../src/autopay/run-swap.js';
 import type { LocalSettings } from '../src/config.js';
@@ -33,7 +34,7 @@ export interface AutoPayDeps {
   readonly transport: Transport;
 }
 
-/** One step of a payment that somebody else signs. Keeps nothing between steps. */
+/** One step of a payment that its caller signs. Keeps nothing between steps. */
 export async function autoPayStep(
   { settings, rpc, transport }: AutoPayDeps,
   request: AutoPayRequest,
@@ -46,12 +47,13 @@ export async function autoPayStep(
   if (signedPayment !== undefined) return present(terms, settings.network, wallet, bytesOf('signedPayment', signedPayment));
   const core = planner({ settings, rpc, transport }, request, autoSwap);
   await core.ready();
-  if (signedSwap === undefined) return plan(core, terms, { signal, swapAmount: swapAmountOf(request) });
+  const purpose = { url: terms.url ?? '', idempotencyKey: request.idempotencyKey };
+  if (signedSwap === undefined) return plan(core, terms, { purpose, signal, swapAmount: swapAmountOf(request) });
   const bytes = bytesOf('signedSwap', signedSwap);
   const submitted = await submit(core, wallet, bytes, signal);
   if (submitted !== undefined) return { state: 'swap_submitted', signature: submitted, offer: firstOffer(terms, settings.network, wallet) };
   try {
-    return await plan(core, terms, { signal });
+    return await plan(core, terms, { purpose, signal });
   } catch (error) {
     // Whatever keeps the payment from being made, the swap for it was.
     throw isExactChangeError(error) ? amendError(error, { moved: [{ kind: 'swap', signature: firstSignature(bytes) }] }) : error;
@@ -75,6 +77,8 @@ export function planner({ settings, rpc, transport }: AutoPayDeps, request: Auto
 
 /** How to plan. */
 export interface PlanOptions {
+  /** What the payment is for. */
+  readonly purpose: Purpose;
   readonly signal: AbortSignal | undefined;
   /** Base units that a swap has to bring. */
   readonly swapAmount?: bigint | undefined;
@@ -83,7 +87,11 @@ export interface PlanOptions {
 }
 
 /** What to sign next, or what is missing. */
-export async function plan(core: Core, terms: PaymentRequired, { signal, swapAmount, check }: PlanOptions): Promise<PaymentResult> {
+export async function plan(
+  core: Core,
+  terms: PaymentRequired,
+  { purpose, signal, swapAmount, check }: PlanOptions,
+): Promise<PaymentResult> {
   let choice: Choice;
   try {
     choice = await chooseFunded(core, terms, signal, swapAmount);
@@ -95,7 +103,7 @@ export async function plan(core: Core, terms: PaymentRequired, { signal, swapAmo
   const offer = parsedOffer({ ok: true, offer: choice.offer }, choice.terms);
   const { funding, facts } = choice;
   if (funding === undefined) {
-    const { message, lastValidBlockHeight } = await composePayment(core, choice, signal);
+    const { message, lastValidBlockHeight } = await composePayment(core, choice, purpose, signal);
     const transaction = base64.encode(assembleTransaction(message, new Map()));
     return { state: 'ready_to_sign', offer, payment: { transaction, lastValidBlockHeight: lastValidBlockHeight.toString() } };
   }
@@ -145,7 +153,7 @@ async function submit(core: Core, wallet: string, bytes: Uint8Array, signal: Abo
     const found = await awaitVerdict(core, signed, within);
     return found.state === 'open' ? land(core, signed, found.slot, within) : found;
   });
-  await throwIfFailed(core, signed.signature, verdict);
+  await throwIfFailed(core, signed, verdict);
   return verdict.state === 'confirmed' ? undefined : signed.signature;
 }
 

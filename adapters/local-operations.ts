@@ -26,7 +26,7 @@ import { autoPayStep } from './local-auto-pay.js';
 import { allBalances, balancesOf, type AccountReads } from './local-balance.js';
 import { parsedPayment } from './local-parse.js';
 
-// Jupiter's /build has no quote without a taker; before one is known, nobody is asked for. What is built is built for the wallet.
+// Jupiter's /build has no quote without a taker; before one is known, an address of no wallet is given. What is built is built for the wallet.
 const NOBODY = '1nc1nerator11111111111111111111111111111111';
 
 const BLOCKHASH_MAX_AGE_MS = 2_000;

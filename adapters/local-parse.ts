@@ -4,7 +4,7 @@ import { parsePaymentRequired } from '../src/x402/parse.js';
 import type { PaymentRequired } from '../src/x402/types.js';
 import type { ParsedOffer, ParsedPayment, PaymentResponseParts } from '../src/transport.js';
 
-// Whose wallet it will be is not known here, and no payee is this one.
+// Which wallet will pay is not known here, and no payee is this one.
 const NOBODY = '1nc1nerator11111111111111111111111111111111';
 
 /** The terms of a 402, each entry normalised. Throws `malformed_payment_required` where there are none, or they cannot be read. */

@@ -19,11 +19,11 @@ export interface Incoming {
 
 const SCHEMES: readonly string[] = ['http', 'https'];
 const HOST = /^(?:[a-z0-9_.-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::[0-9]{1,5})?$/i;
-// What fetch forbids in a Request. A handler hears of a method that nobody serves, and says what its path knows (RFC 9110, 15.5.6).
+// What fetch forbids in a Request. A handler hears of a method that no path serves, and says what its path knows (RFC 9110, 15.5.6).
 const FORBIDDEN_METHODS: readonly string[] = ['CONNECT', 'TRACE', 'TRACK'];
 const NO_METHOD = 'UNSERVED';
 
-/** Bytes of a body that nobody wants: enough for who sends too much by mistake to read the answer. */
+/** Bytes of a body that is not wanted: enough for a caller that sends too much by mistake to read the answer. */
 const MAX_DISCARDED = 1_048_576;
 
 const addresses = new WeakMap<Request, string>();
@@ -48,7 +48,7 @@ export function requestOf(message: IncomingMessage, outgoing: ServerResponse, in
   outgoing.once('close', () => {
     if (!outgoing.writableFinished) controller.abort();
   });
-  // Before Node would: what it has begun to throw away is counted by nobody.
+  // Before Node would: what it has begun to throw away is not counted.
   outgoing.once('prefinish', () => discardRest(message));
   const init: RequestInit & { duplex: 'half' } = {
     method,

@@ -2,7 +2,7 @@ import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 /**
- * The connections of a server, each with the answers that it waits for. Node's own `close` waits for whoever holds a connection open, and, before
+ * The connections of a server, each with the answers that it waits for. Node's own `close` waits for every caller that holds a connection open, and, before
  * Node 18.2, cannot be told otherwise.
  */
 export function watchSockets(server: Server): { end(graceMs: number): Promise<void> } {

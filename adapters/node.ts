@@ -72,7 +72,7 @@ function listener(handler: FetchHandler, hosts: readonly string[] | undefined, o
 }
 
 /**
- * Serves a handler on a port of its own, in plain HTTP, and withstands who is slow on purpose: the time for headers and bodies, their size, and the number of
+ * Serves a handler on a port of its own, in plain HTTP, and withstands callers that are slow on purpose: the time for headers and bodies, their size, and the number of
  * connections are bounded.
  *
  * Throws `ConfigError` (`invalid_option`) at once where the options are wrong; rejects where the port cannot be had.
@@ -105,7 +105,7 @@ export function serve(handler: FetchHandler, options: ServeOptions): Promise<Ser
   return listening(server, port, hostname);
 }
 
-/** Node waits without end for a caller who reads nothing, and would keep the connection and the answer as long. */
+/** Node waits without end for a caller that reads nothing, and would keep the connection and the answer as long. */
 function boundAnswer(outgoing: ServerResponse, ms: number): void {
   outgoing.once('prefinish', () => {
     const late = setTimeout(() => outgoing.destroy(), ms);

@@ -2,7 +2,7 @@ import type { Composition } from '../src/autopay/core.js';
 import { globalFetch, parseFetch, parseMs, refuseUnknown, SERVICE_MS } from '../src/config.js';
 import { parseServiceUrl } from '../src/config/addresses.js';
 import { refuse } from '../src/policy/read.js';
-import { hideKey } from '../src/redact.js';
+import { hideHeaders } from '../src/redact.js';
 import { systemRuntime, type Runtime } from '../src/runtime.js';
 import type { Transport } from '../src/transport.js';
 
@@ -75,7 +75,7 @@ function parseHeaders(headers: unknown): Readonly<Record<string, string>> {
   if (typeof headers !== 'object' || headers === null || Object.values(headers).some((value) => typeof value !== 'string')) throw wrong();
   try {
     const all = Object.fromEntries(new Headers(headers as Record<string, string>)); // Its values are strings: seen above.
-    Object.values(all).forEach(hideKey);
+    hideHeaders(all);
     return Object.freeze(all);
   } catch {
     // The runtime's own error repeats the value, which may be a key.

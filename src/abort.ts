@@ -3,12 +3,12 @@ interface Group {
   readonly stop: () => void;
 }
 
-/** Whoever waits for a signal, by signal. */
+/** What waits for a signal, by signal. */
 const waiting = new WeakMap<AbortSignal, Group>();
 
 /**
  * Calls `then` once when the signal fires; returns how to call that off. All share one listener: Node prints a warning where a signal
- * has more than ten, and a client that closes ends a hundred calls. A signal that has fired already calls nobody.
+ * has more than ten, and a client that closes ends a hundred calls. A signal that has fired already calls nothing.
  */
 export function onAbort(signal: AbortSignal, then: () => void): () => void {
   const { all, stop } = waiting.get(signal) ?? startGroup(signal);
@@ -23,7 +23,7 @@ export function onAbort(signal: AbortSignal, then: () => void): () => void {
   };
 }
 
-/** On its own: the listener would keep the first of those who wait, if it could see who that was. */
+/** On its own: the listener would keep the first that waits, if it could see that one. */
 function startGroup(signal: AbortSignal): Group {
   const all = new Set<() => void>();
   const fire = () => {

@@ -58,7 +58,10 @@ export interface Client {
   parse(response: Response): Promise<PaymentRequired | undefined>;
   /** Receipts in the journal, oldest first. */
   receipts(filter?: ReceiptFilter): AsyncIterable<Receipt>;
-  /** Lets the chain decide what an earlier run left open; returns the receipts of what is decided now. */
+  /**
+   * Lets the chain decide what an earlier run left open. Returns the receipts of what is decided since it was last called, also if a payment took it up
+   * first; what was only reserved, and a swap without its payment, are freed and have no receipt.
+   */
   resume(): Promise<Receipt[]>;
   /** What is spent of each cap. */
   spent(): Promise<CapUse[]>;

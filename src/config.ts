@@ -25,7 +25,7 @@ export interface Timeouts {
   readonly terms?: number;
   /** The paid request, in which a facilitator settles; default 120000. */
   readonly payment?: number;
-  /** One answer of the signer, or of `policy.approve`, who may be a person; default 120000. */
+  /** One answer of the signer, or of `policy.approve`, which may ask a person; default 120000. */
   readonly signer?: number;
   /** One call of the journal; default 10000. */
   readonly journal?: number;

@@ -6,7 +6,7 @@ export interface Deadline {
   /** Whether it was time, not the caller, that ended it. */
   readonly passed: boolean;
   /**
-   * Stops the clock. The caller's signal is followed on for as long as anybody has a use for that: whoever holds this deadline's signal, as
+   * Stops the clock. The caller's signal is followed on for as long as it is of use: to any holder of this deadline's signal, as
    * a fetch does while a body flows, or one of `users`.
    */
   stop(...users: readonly (object | null)[]): void;
@@ -74,7 +74,7 @@ export function followSignal(caller: AbortSignal): Following {
   };
 }
 
-/** Controllers of stopped deadlines, by whom they are of use to: with the last of those, each goes too. */
+/** Controllers of stopped deadlines, by the objects that they are of use to: with the last of those, each goes too. */
 const controllers = new WeakMap<object, AbortController>();
 let collected: FinalizationRegistry<() => void> | undefined;
 

@@ -34,8 +34,11 @@ export interface EventDetails {
     readonly outputMint: string;
     readonly outAmount: string;
     readonly feeLamports: string;
+    /** What caps count of it. Absent for `client.swap()`, which counts against none, and for a swap of an earlier call. */
+    readonly cost?: Receipt['cost'];
   };
-  'swap.failed': { readonly signature: string; readonly code: ErrorCode };
+  /** `cost`: what caps count of it, if the chain has decided; absent as with `swap.confirmed`. */
+  'swap.failed': { readonly signature: string; readonly code: ErrorCode; readonly cost?: Receipt['cost'] };
   /** Signed and journaled; nothing has left yet. */
   'payment.signed': { readonly payerSignature: string; readonly lastValidBlockHeight: string };
   'payment.sent': { readonly url: string; readonly method: string };

@@ -12,7 +12,7 @@ export interface RequestLimiter {
   observe(status: number, headers: Headers): void;
 }
 
-/** What the failures of whom we ask become, in words that say what to do about them. */
+/** What the failures of a peer become, in words that say what to do about them. */
 export interface HttpPeer {
   /** An answer to the last try, 429, 421 or 5xx. */
   failing(response: Response, seen: { readonly attempts: number; readonly retryAfterMs: number }): Promise<Error> | Error;
@@ -130,7 +130,7 @@ async function withDeadline<T>(
     throw new DeadlineError('The deadline passed.');
   });
   const done = work(controller.signal);
-  // Whichever loses the race still settles, and nobody looks at it.
+  // Whichever loses the race still settles, and is not looked at.
   for (const one of [stopped, late, done]) one.catch(() => undefined);
   try {
     return await Promise.race([done, late, stopped]);

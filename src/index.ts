@@ -99,7 +99,7 @@ export type {
   SwapOutcome,
 } from './journal/types.js';
 export type { Cap, CapUse, Spend } from './policy/caps.js';
-export type { SwapCost } from './policy/cost.js';
+export type { SwapCost, SwapPrices } from './policy/cost.js';
 export type { LimitOptions } from './policy/limits.js';
 export type { ListOptions } from './policy/lists.js';
 export type { Plan } from './policy/plan.js';

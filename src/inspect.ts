@@ -23,7 +23,7 @@ export interface InspectOptions extends Pick<LocalOptions, 'rpcUrl' | 'wsUrl' | 
 }
 
 /**
- * Judges a swap transaction that somebody else built, before a wallet signs it: every instruction, account, lookup table and number of it, then
+ * Judges a swap transaction that another party built, before a wallet signs it: every instruction, account, lookup table and number of it, then
  * a simulation on the caller's own node. Signs and sends nothing. A transaction that is hostile, or no transaction at all, is a verdict and not an error.
  *
  * Rejects with `ConfigError` (`invalid_option`) where the options are wrong, `FundsError` (`unknown_mint`, `mint_not_supported`,

@@ -10,7 +10,7 @@ export interface Passage {
   isReturning(init: RequestInit | null | undefined): boolean;
 }
 
-// Nobody has so many requests under way at once, unless each is the making of the one before.
+// No process has so many requests under way at once, unless each is the making of the one before.
 const MOST_PENDING = 1_000;
 
 /** Requests are told by a member of their init that no fetch reads, or by coming while the caller's fetch is still being called. */

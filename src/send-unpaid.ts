@@ -6,7 +6,7 @@ const FIRST_WAIT_MS = 250;
 
 /**
  * Sends a call as its caller made it. A GET or HEAD without a payment header is sent again after a 503 or a lost connection: nothing has left
- * that could be spent twice. A 503 that asks for a longer wait than ours is returned as it is.
+ * that could be spent twice; an abort that is not the caller's is a lost connection. A 503 that asks for a longer wait than ours is returned as it is.
  */
 export async function sendUnpaid(call: Call, { retries, runtime }: Pick<ClientConfig, 'retries' | 'runtime'>): Promise<Response> {
   const isSafe = !call.paysItself && (call.method === 'GET' || call.method === 'HEAD');
@@ -27,7 +27,8 @@ export async function sendUnpaid(call: Call, { retries, runtime }: Pick<ClientCo
 
 /** Node names the cause of a connection that failed by a code, and that of a request that it will not make by none; browsers name neither. */
 function isLost(error: unknown): boolean {
-  const cause: unknown = error instanceof Error ? error.cause : undefined;
+  // By its structure: the fetch of a test environment or a frame has errors of another realm.
+  const cause: unknown = typeof error === 'object' && error !== null && 'cause' in error ? error.cause : undefined;
   if (typeof cause !== 'object' || cause === null) return true;
   // The seller has had five minutes.
   return 'code' in cause && cause.code !== 'UND_ERR_HEADERS_TIMEOUT';

@@ -55,7 +55,7 @@ export interface AutoPayRequest {
   /** Basis points that a swap may slip; default, and at most: those of the service's policy. */
   readonly slippageBps?: number;
   /**
-   * Base units of the offer's token that a swap has to bring, also where the wallet holds enough: somebody may have been promised it. Never less
+   * Base units of the offer's token that a swap has to bring, also where the wallet holds enough: another payment may have been promised it. Never less
    * than what is missing. Default: that, or `policy.minSwap` of the service. Ignored without `autoSwap`, and once a step is signed.
    */
   readonly swapAmount?: string;
@@ -84,7 +84,7 @@ export interface PaymentResult {
   readonly signature?: string;
   /** `ready_to_sign`: base64 of the payment; sign it and send it back as `signedPayment`. */
   readonly payment?: { readonly transaction: string; readonly lastValidBlockHeight: string };
-  /** `ready_to_present`: repeat the request with this header. `submitted`, to who sent `signedPayment`: the same bytes may be presented again. */
+  /** `ready_to_present`: repeat the request with this header. `submitted`, to the caller that sent `signedPayment`: the same bytes may be presented again. */
   readonly header?: { readonly name: string; readonly value: string };
   /** Of a payment on record: the wallet's own signature on it, base58. */
   readonly payerSignature?: string;

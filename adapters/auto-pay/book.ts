@@ -22,7 +22,7 @@ export interface AutoPayBook extends Pick<Desks, 'resume' | 'close'> {
 }
 
 /**
- * The steps of payments that somebody else signs, each on record before anything of it leaves: a swap before it is sent, a payment before its
+ * The steps of payments that a caller signs, each on record before anything of it leaves: a swap before it is sent, a payment before its
  * header is given. What is open is followed in the background, and taken up again by the first call after a restart; where several processes share
  * the journal, also by one that lives, of one that died.
  */
@@ -82,7 +82,7 @@ function purchaseOf(request: AutoPayRequest, terms: PaymentRequired): Purchase {
   return { url: (terms.url ?? '').replace(/#.*/s, ''), host, idempotencyKey };
 }
 
-/** Who names a swap and hands over nothing pays without us, and has nothing put on record or looked up. */
+/** A caller that names a swap and hands over nothing pays without us, and has nothing put on record or looked up. */
 function isForSwapAlone(request: AutoPayRequest): boolean {
   return swapAmountOf(request) !== undefined && request.signedPayment === undefined && request.idempotencyKey === undefined;
 }

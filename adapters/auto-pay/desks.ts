@@ -3,7 +3,7 @@ import { coreOver, type Core } from '../../src/autopay/core.js';
 import { follow, openOf, type Open } from '../../src/autopay/follow.js';
 import { guardJournal } from '../../src/autopay/guard-journal.js';
 import { ownerOf } from '../../src/autopay/owner.js';
-import { swapValuer, withoutBound, withSwapCost } from '../../src/autopay/swap-cost.js';
+import { withoutBound, withSwapCost } from '../../src/autopay/swap-cost.js';
 import { createEvents } from '../../src/events.js';
 import { isHanded } from '../../src/journal/handed.js';
 import { knownWallet, newWallet } from '../../src/journal/registry.js';
@@ -13,7 +13,7 @@ import { findReserved, hasSwap, isPaid, type PaidAttempt, type SwapAttempt } fro
 import type { AutoPayDeps } from '../local-auto-pay.js';
 import { transportClosed } from '../local-closed.js';
 
-// Who has swapped for a payment has so long to sign that, and until then the budget is kept for it.
+// A caller that has swapped for a payment has so long to sign that, and until then the budget is kept for it.
 const PATIENCE_MS = 10 * 60_000;
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
@@ -27,12 +27,14 @@ export interface Desk {
   watch(attempt: PaidAttempt): Promise<void>;
   /** Sends a swap until it is decided and puts that on record, in the background. Undefined where this closes before. */
   keep(attempt: SwapAttempt): Promise<Landed | undefined>;
+  /** Lets go of an attempt, unless a swap of it is kept: without its claim it would be taken for a dead call's. */
+  letGo(id: string): Promise<void>;
 }
 
 export interface Desks {
   /** Gives work the desk of a wallet, whose open attempts are taken up first. */
   at<T>(wallet: string, work: (desk: Desk) => Promise<T>): Promise<T>;
-  /** Takes up what is open of any wallet, as far as the journal says whose that is. */
+  /** Takes up what is open of any wallet, as far as the journal says which wallets have any. */
   resume(): Promise<void>;
   /** Ends what is done in the background; what is open stays on record. */
   close(): Promise<void>;
@@ -111,7 +113,7 @@ export function createDesks({ settings, rpc, transport }: AutoPayDeps, journal: 
       if (isClosed) throw transportClosed();
       for await (const owner of guardJournal(journal, settings.timeouts.journal).owners?.() ?? []) {
         if (owner.network !== network) continue;
-        // Who opens a desk takes up what is there; at one that stands already, somebody who died since may have left more.
+        // Opening a desk takes up what is there; at one that stands already, a process that died since may have left more.
         const stands = places.has(owner.wallet);
         await at(owner.wallet, (desk) => (stands ? takeUp(desk) : Promise.resolve()));
       }
@@ -125,7 +127,7 @@ export function createDesks({ settings, rpc, transport }: AutoPayDeps, journal: 
 }
 
 function deskOver(core: Core, behind: (task: Promise<unknown>) => void): Desk {
-  const landings = new Map<string, Promise<Landed | undefined>>();
+  const landings = new Map<string, { readonly id: string; readonly landing: Promise<Landed | undefined> }>();
   const { closing, claims, journal } = core;
   const { runtime } = core.config;
   const alone: Desk['alone'] = (work, signal) => core.locks.hold(['auto-pay'], work, [signal, closing.signal]);
@@ -145,27 +147,29 @@ function deskOver(core: Core, behind: (task: Promise<unknown>) => void): Desk {
   };
 
   const land = async (attempt: SwapAttempt): Promise<Landed | undefined> => {
-    const { signature, outcome } = attempt.swap;
-    if (outcome !== undefined) return landedBefore(signature, outcome);
+    const { outcome } = attempt.swap;
+    if (outcome !== undefined) return landedBefore(attempt.swap, outcome);
     const landed = await landSwap(core, attempt.swap);
     if (landed === undefined) return undefined;
-    const { inputMint, outputMint } = attempt.swap;
-    // Without prices its bound counts on.
-    const value = await swapValuer(core, { inputMint, outputMint }, attempt, closing.signal).catch(() => undefined);
-    await settle(attempt, async (now) => void (await journal.put(withSwapCost(now, landed.outcome, value))));
+    await settle(attempt, (now) => journal.put(withSwapCost(now, landed.outcome)));
     return landed;
   };
 
-  /** Frees the budget of a swap that came to nothing at once, and of one whose payment nobody signs after a while. */
+  /** Frees the budget of a swap that came to nothing at once, and of one whose payment is not signed after a while. */
   const expire = async (attempt: SwapAttempt, landing: Promise<Landed | undefined>): Promise<void> => {
     const landed = await landing;
     if (landed?.outcome.state === 'confirmed') await runtime.idle(PATIENCE_MS, closing.signal);
     if (landed !== undefined) await settle(attempt, (now) => endUnpaid(core, withoutBound(now)));
   };
 
+  const letGo: Desk['letGo'] = async (id) => {
+    if (![...landings.values()].some((one) => one.id === id)) await claims.drop(id);
+  };
+
   return {
     core,
     alone,
+    letGo,
     async watch(attempt) {
       await core.ledger.hold(attempt.payment.source, attempt.id, BigInt(attempt.amount));
       const open: Open = openOf(core, attempt);
@@ -173,13 +177,15 @@ function deskOver(core: Core, behind: (task: Promise<unknown>) => void): Desk {
     },
     keep(attempt) {
       const { signature } = attempt.swap;
+      const { id } = attempt;
       const known = landings.get(signature);
-      if (known !== undefined) return known;
+      if (known !== undefined) return known.landing;
       const landing = land(attempt);
-      landings.set(signature, landing);
+      landings.set(signature, { id, landing });
       const over = expire(attempt, landing).finally(async () => {
         landings.delete(signature);
-        await claims.drop(attempt.id);
+        // Not while one more swap of it is put on record.
+        await alone(() => letGo(id)).catch(() => letGo(id));
       });
       behind(over);
       return landing;

@@ -1,11 +1,11 @@
 import { base64 } from '@scure/base';
 import type { Core } from '../../src/autopay/core.js';
 import { lookBackFor, RESEND_MS } from '../../src/autopay/run-swap.js';
-import { outcomeOf, readLanded, rentIn, swapFailed } from '../../src/autopay/swap-outcome.js';
+import { failureFee, outcomeOf, readLanded, rentIn, swapFailed } from '../../src/autopay/swap-outcome.js';
 import { TransactionError, type ExactChangeError } from '../../src/errors.js';
 import type { SignedSwap, SwapOutcome } from '../../src/journal/types.js';
 import { landTransaction } from '../../src/solana/confirm.js';
-import { SIGNATURE_LAMPORTS } from '../../src/swap/budget.js';
+import { mostFee, type SignedBytes } from './swap.js';
 import type { Verdict } from './verdict.js';
 
 /** What became of a swap, and the error that it failed with. */
@@ -35,9 +35,9 @@ export async function landSwap(core: Core, swap: SignedSwap): Promise<Landed | u
     });
     if (landing.outcome === 'confirmed') return confirmed(core, swap);
     if (landing.outcome === 'failed') {
-      const error = await failedSwap(core, signature, landing.error);
-      const { feeLamports } = error.details;
-      return { outcome: { state: 'failed', code: 'swap_failed', feeLamports }, error };
+      const fee = await shownFee(core, signature);
+      const outcome = { state: 'failed', code: 'swap_failed', ...(fee === undefined ? {} : { feeLamports: fee.toString() }) } as const;
+      return { outcome, error: failedSwap(signature, landing.error, fee ?? swap.quoted.feeLamports) };
     }
     if (landing.outcome === 'expired') return { outcome: { state: 'failed', code: 'swap_expired' }, error: expiredSwap(signature) };
     await runtime.idle(wait, signal).catch(() => undefined);
@@ -46,14 +46,16 @@ export async function landSwap(core: Core, swap: SignedSwap): Promise<Landed | u
 }
 
 /** Throws the error of a swap that came to nothing. */
-export async function throwIfFailed(core: Core, signature: string, verdict: Verdict): Promise<void> {
-  if (verdict.state === 'failed') throw await failedSwap(core, signature, verdict.reason);
+export async function throwIfFailed(core: Core, { signature, decoded }: SignedBytes, verdict: Verdict): Promise<void> {
+  if (verdict.state === 'failed') throw failedSwap(signature, verdict.reason, (await shownFee(core, signature)) ?? mostFee(decoded));
   if (verdict.state === 'expired') throw expiredSwap(signature);
 }
 
 /** What was put on record of a swap. */
-export function landedBefore(signature: string, outcome: SwapOutcome): Landed {
-  return outcome.state === 'confirmed' ? { outcome } : { outcome, error: errorOf(outcome.code, signature) };
+export function landedBefore({ signature, quoted }: SignedSwap, outcome: SwapOutcome): Landed {
+  if (outcome.state === 'confirmed') return { outcome };
+  if (outcome.code === 'swap_expired') return { outcome, error: expiredSwap(signature) };
+  return { outcome, error: failedSwap(signature, 'it is on record as failed', outcome.feeLamports ?? quoted.feeLamports) };
 }
 
 async function confirmed(core: Core, { signature, inputMint, outputMint, source, output, quoted }: SignedSwap): Promise<Landed> {
@@ -62,26 +64,26 @@ async function confirmed(core: Core, { signature, inputMint, outputMint, source,
   const wallet = core.config.signer.address;
   const about = { inputMint, outputMint, source, output };
   const { inAmount, outAmount, feeLamports } = outcomeOf(landed, wallet, about);
+  const rent = rentIn(landed, wallet, about);
   return {
     outcome: {
       state: 'confirmed',
       inAmount: inAmount.toString(),
       outAmount: outAmount.toString(),
       feeLamports: feeLamports.toString(),
-      rentLamports: rentIn(landed, wallet, about).toString(),
+      ...(rent === undefined ? {} : { rentLamports: rent.toString() }),
     },
   };
 }
 
-function errorOf(code: string, signature: string): ExactChangeError {
-  if (code === 'swap_expired') return expiredSwap(signature);
-  return swapFailed({ signature, reason: 'it is on record as failed', feeLamports: SIGNATURE_LAMPORTS.toString() });
+/** What a swap that landed and failed has cost, if a node shows it. */
+async function shownFee(core: Core, signature: string): Promise<bigint | undefined> {
+  return failureFee(await readLanded(core, signature), core.config.signer.address);
 }
 
-/** The error of a swap that landed and failed, with what that cost. */
-async function failedSwap(core: Core, signature: string, reason: string): Promise<ExactChangeError<'swap_failed'>> {
-  const feeLamports = (await readLanded(core, signature))?.feeLamports ?? SIGNATURE_LAMPORTS;
-  return swapFailed({ signature, reason, feeLamports: feeLamports.toString() });
+/** The error of a swap that landed and failed, with what that cost, or could cost at most. */
+function failedSwap(signature: string, reason: string, fee: bigint | string): ExactChangeError<'swap_failed'> {
+  return swapFailed({ signature, reason, feeLamports: fee.toString() });
 }
 
 /** The error of a swap that is proved never to land. */

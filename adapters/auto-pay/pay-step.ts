@@ -1,8 +1,9 @@
-import { amountIn } from '../../src/autopay/account-history.js';
 import type { Choice } from '../../src/autopay/choose.js';
 import type { Core } from '../../src/autopay/core.js';
-import { fateOf, sentPayment, SLOT_MARGIN } from '../../src/autopay/fate.js';
+import { fateOf } from '../../src/autopay/fate.js';
+import { sentPayment, SLOT_MARGIN } from '../../src/autopay/sent.js';
 import { shortOf } from '../../src/autopay/funding.js';
+import { mayBeFor } from '../../src/autopay/nonce.js';
 import { spendOf } from '../../src/autopay/plan.js';
 import { costFor } from '../../src/autopay/receipt-cost.js';
 import { survey } from '../../src/autopay/survey.js';
@@ -28,6 +29,9 @@ const PAYMENT_ID_BYTES = 16;
 export async function payStep(step: Step, bytes: Uint8Array): Promise<PaymentResult> {
   const { desk, request, signal } = step;
   const read = readPayment(step.terms, desk.core.config.network, request.wallet, bytes);
+  // A seller's own memo may look like anything.
+  if (read.reading.offer.memo === undefined && !mayBeFor(read.memo, step.purchase))
+    throw refuse('signedPayment', 'is for another address or idempotencyKey. Plan the payment under this one.');
   const known = await findPaid(desk.core, read.payerSignature);
   if (known !== undefined) return standing(step, known);
   const choice = await judge(step, read);
@@ -45,7 +49,7 @@ export async function payStep(step: Step, bytes: Uint8Array): Promise<PaymentRes
 }
 
 /**
- * What became of a payment that is on chain and not on record. It is not put there: its bytes are anybody's to read, who must not fill the wallet's
+ * What became of a payment that is on chain and not on record. It is not put there: its bytes are any stranger's to read, which must not fill the wallet's
  * budget with them.
  */
 async function landedAs(
@@ -56,7 +60,7 @@ async function landedAs(
 ): Promise<PaymentResult | undefined> {
   const { config, histories } = desk.core;
   const deadline = startDeadline(config.timeouts.payment, signal);
-  const search = fateOf(histories, sentPayment({}, paymentOf(desk.core, read, choice, bound)), deadline.signal);
+  const search = fateOf(histories, sentPayment({ mint: choice.offer.mint }, paymentOf(desk.core, read, choice, bound)), deadline.signal);
   const fate = await search.finally(() => deadline.end());
   if (fate.state === 'open') return undefined;
   const offer = parsedOffer(read.reading, read.envelope);
@@ -84,22 +88,19 @@ async function judge({ deps, request, purchase, signal }: Step, read: ReadPaymen
   return { offer, facts, microUsd };
 }
 
-type Bound = Pick<SignedPayment, 'before' | 'handed' | 'blockhashSlot' | 'lastValidBlockHeight' | 'slot'>;
+type Bound = Pick<SignedPayment, 'before' | 'blockhashSlot' | 'lastValidBlockHeight' | 'slot'>;
 
-/** Until when it can land, and since when. Throws `invalid_option` where nobody could tell. */
+/** Until when it can land, and since when. Throws `invalid_option` if no node could tell. */
 async function boundOf(core: Core, { blockhash, hasNonce }: ReadPayment, source: string, signal: AbortSignal | undefined): Promise<Bound> {
   const { rpc } = core;
   const { valid, slot: minContextSlot } = await rpc.isBlockhashValid(blockhash, { signal });
   if (hasNonce || !valid) throw refuse('signedPayment', 'must have a blockhash that is still valid. Plan the payment anew.');
-  const [{ lastValidBlockHeight, slot: now }, handed] = await Promise.all([
-    rpc.latestBlockhash({ minContextSlot, signal }),
-    rpc.accounts([source], { minContextSlot, signal }),
-  ]);
-  const slot = Math.max(0, now - SLOT_MARGIN);
+  const { lastValidBlockHeight } = await rpc.latestBlockhash({ minContextSlot, signal });
+  // Of the slot that two answers have shown: with one that is too high, all that landed would be taken for older than the payment.
+  const slot = Math.max(0, minContextSlot - SLOT_MARGIN);
   const before = await pastBalance(core, { account: source, unit: 'tokens' }, slot, signal);
   return {
     ...(before === undefined ? {} : { before: { amount: before.amount.toString(), slot: before.slot } }),
-    handed: { amount: amountIn(handed.accounts[0] ?? null, { unit: 'tokens' }).toString(), slot: handed.slot },
     ...{ slot, blockhashSlot: minContextSlot, lastValidBlockHeight: lastValidBlockHeight.toString() },
   };
 }
@@ -121,6 +122,9 @@ async function record(
   const bearer = await bearerOf(core, purchase);
   if (bearer !== undefined && bearer.id !== begun?.id) throw keyTaken();
   const reserved = begun ?? reservedFor(step, choice, print);
+  // With all that its swaps took.
+  const refusal = checkPayment(core.config.policy, reserved);
+  if (refusal !== undefined) throw refusal;
   if (begun === undefined) await reserve(core, reserved);
   else if (funded === undefined) await core.claims.take(reserved.id);
   const payment = paymentOf(core, read, choice, bound);
@@ -132,7 +136,7 @@ async function record(
   try {
     await core.journal.put(attempt);
   } catch (error) {
-    // Without its header nobody can present it; if it was written all the same, it is not released.
+    // Without its header no caller can present it; if it was written all the same, it is not released.
     if (funded === undefined) {
       await core.journal.release(reserved.id).catch(() => undefined);
       await core.claims.drop(reserved.id).catch(() => undefined);

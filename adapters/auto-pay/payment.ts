@@ -14,7 +14,7 @@ export interface ReadPayment {
   /** The envelope that the offer is from. */
   readonly envelope: PaymentRequired;
   readonly reading: OfferReading & { readonly ok: true };
-  /** The token account that it takes from, and who has to sign for that. */
+  /** The token account that it takes from, and the wallet that has to sign for that. */
   readonly source: string | undefined;
   readonly authority: string | undefined;
   /** Base58. */
@@ -22,7 +22,7 @@ export interface ReadPayment {
   readonly blockhash: string;
   /** What its one memo says. */
   readonly memo: string | undefined;
-  /** It can land for as long as somebody likes. */
+  /** It can land for as long as its sender likes. */
   readonly hasNonce: boolean;
 }
 

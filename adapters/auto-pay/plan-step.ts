@@ -1,10 +1,10 @@
 import type { Choice } from '../../src/autopay/choose.js';
 import type { Core } from '../../src/autopay/core.js';
-import { sourceOf } from '../../src/autopay/fate.js';
+import { sourceOf } from '../../src/autopay/sent.js';
 import { decide, openOf } from '../../src/autopay/follow.js';
 import { ownerOf } from '../../src/autopay/owner.js';
 import { spendOf } from '../../src/autopay/plan.js';
-import { capsFor, overBudget, takenOf, type Spend } from '../../src/policy/caps.js';
+import { capsFor, checkPayment, overBudget, takenOf, type Spend } from '../../src/policy/caps.js';
 import type { PaymentResult } from '../../src/transport.js';
 import { plan, planner } from '../local-auto-pay.js';
 import { seeBrought } from './brought.js';
@@ -37,9 +37,12 @@ export async function planOn({ deps, desk, request, terms, purchase, signal }: S
   const check = async (choice: Choice) => {
     const spend = spendOf(choice, purchase.host);
     funded = await findFunded(desk.core, purchase, spend);
+    // What its swap took is counted with it, and reserved already.
+    const refusal = funded === undefined ? undefined : checkPayment(desk.core.config.policy, funded);
+    if (refusal !== undefined) throw refusal;
     if (funded === undefined) await checkBudget(desk.core, spend);
   };
-  const result = await plan(core, terms, { signal, swapAmount, check });
+  const result = await plan(core, terms, { purpose: purchase, signal, swapAmount, check });
   return funded === undefined ? result : { ...result, id: funded.id };
 }
 

@@ -37,7 +37,7 @@ export function reservedFor({ desk, purchase }: Step, choice: Pick<Choice, 'offe
   };
 }
 
-/** How many purchases of a wallet may be open at a service: each plan asks the chain about them, and anybody may open some. */
+/** How many purchases of a wallet may be open at a service: each plan asks the chain about them, and any caller may open some. */
 const MAX_OPEN = 32;
 /** About how long a blockhash lives: then one of them is decided. */
 const OPEN_MS = 60_000;
@@ -73,16 +73,17 @@ export async function reserve(core: Core, attempt: Attempt): Promise<void> {
   }
 }
 
-/** Reserves what one more swap of a reserved attempt takes, by the caps of the service. */
-export async function raise({ journal, config }: Core, attempt: Attempt): Promise<void> {
+/** Reserves what one more swap of a reserved attempt takes, by the caps of the service. It is claimed anew: its last swap may have let go of it. */
+export async function raise({ journal, config, claims }: Core, attempt: Attempt): Promise<void> {
   const refusal = checkPayment(config.policy, attempt);
   if (refusal !== undefined) throw refusal;
+  await claims.take(attempt.id);
   const refused = await journal.raise(attempt, capsFor(config.policy, attempt));
   if (refused !== undefined) throw overBudget(refused.cap, refused.used, takenOf(refused.cap, attempt));
 }
 
 /**
- * What became of a payment that is on record. Its header is for who has shown that they have its bytes: whoever presents it first is served for it,
+ * What became of a payment that is on record. Its header is for a caller that has shown that it has its bytes: the first to present it is served for it,
  * and wallets, keys and landed swaps are no secrets.
  */
 export function standing(step: Step, attempt: PaidAttempt): PaymentResult {

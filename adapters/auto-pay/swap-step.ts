@@ -1,10 +1,8 @@
 import { choose } from '../../src/autopay/choose.js';
-import type { Core } from '../../src/autopay/core.js';
 import { checkHeader } from '../../src/autopay/sign-payment.js';
-import { SLOT_MARGIN } from '../../src/autopay/fate.js';
-import { swapValuer } from '../../src/autopay/swap-cost.js';
+import { SLOT_MARGIN } from '../../src/autopay/sent.js';
+import { swapBound } from '../../src/autopay/swap-cost.js';
 import { amendError, isExactChangeError, ProtocolError } from '../../src/errors.js';
-import { accountBytes, readRawWallet } from '../../src/swap/read-facts.js';
 import { WSOL_MINT } from '../../src/network.js';
 import type { PaymentResult } from '../../src/transport.js';
 import { firstOffer, planner } from '../local-auto-pay.js';
@@ -45,15 +43,15 @@ async function finish(step: Step, attempt: SwapAttempt): Promise<Sent> {
 }
 
 /**
- * Puts a swap on record and sends it. One that a block has already needs nobody to send it, and its bytes are anybody's, who must not fill the
+ * Puts a swap on record and sends it. One that a block has already needs not be sent, and its bytes are any stranger's to read, which must not fill the
  * wallet's budget with them; one that no block may have any more needs none.
  */
 async function sendFirst(step: Step, signed: SignedBytes): Promise<Sent> {
   const { desk, request, terms, signal } = step;
   const { core } = desk;
-  const swap = await readSwap(core.rpc, request.wallet, signed, signal);
+  const swap = await readSwap(core, signed, signal);
   const verdict = await soon(signal, (within) => awaitVerdict(core, signed, within));
-  await throwIfFailed(core, signed.signature, verdict);
+  await throwIfFailed(core, signed, verdict);
   if (verdict.state === 'waiting') {
     return { state: 'swap_submitted', signature: signed.signature, offer: firstOffer(terms, core.config.network, request.wallet) };
   }
@@ -82,9 +80,8 @@ async function reserveSwap(step: Step, signed: SignedBytes, swap: ReadSwap, minC
   // No blockhash of before outlives one of now.
   const { lastValidBlockHeight } = await core.rpc.latestBlockhash({ minContextSlot, signal });
   const reserved = reservedFor(step, choice, swapPrint(signed.signature));
-  const { maxIn, minOut, feeLamports, ...read } = swap;
-  const value = await swapValuer(planning, swap, reserved, signal);
-  const lamports = feeLamports + (await rentFor(core, swap, signal));
+  const { maxIn: _maxIn, minOut: _minOut, lamports: _lamports, ...read } = swap;
+  const swapping = await swapBound(planning, swap, reserved, signal);
   const source =
     swap.inputMint === WSOL_MINT
       ? ({ account: request.wallet, unit: 'lamports' } as const)
@@ -92,7 +89,7 @@ async function reserveSwap(step: Step, signed: SignedBytes, swap: ReadSwap, minC
   const before = await pastBalance(core, source, Math.max(0, minContextSlot - SLOT_MARGIN), signal);
   const attempt: SwapAttempt = {
     ...reserved,
-    swapping: value({ inAmount: maxIn, outAmount: minOut, lamports }),
+    swapping,
     swap: {
       ...read,
       signature: signed.signature,
@@ -115,16 +112,12 @@ async function reserveSwap(step: Step, signed: SignedBytes, swap: ReadSwap, minC
     // One more swap for the same purchase, where the first did not bring enough.
     const isDecided = bearer.state === 'reserved' && bearer.swap?.outcome !== undefined;
     if (!isDecided || bearer.payTo !== attempt.payTo || bearer.mint !== attempt.mint || bearer.amount !== attempt.amount) throw keyTaken();
-    const { fingerprint, swapping } = attempt;
-    const next = { ...bearer, fingerprint, at: runtime.now(), swap: attempt.swap, ...(swapping === undefined ? {} : { swapping }) };
-    await raise(core, next);
+    const next = { ...bearer, fingerprint: attempt.fingerprint, at: runtime.now(), swap: attempt.swap, swapping };
+    await raise(core, next).catch(async (error: unknown) => {
+      await desk.letGo(next.id).catch(() => undefined);
+      throw error;
+    });
+    void desk.keep(next);
     return next;
   }, signal);
-}
-
-/** Rent of the wallet's account for what a swap brings, if there is none yet. */
-async function rentFor({ rpc, config }: Core, { outputMint }: ReadSwap, signal: AbortSignal | undefined): Promise<bigint> {
-  const { legs } = await readRawWallet(rpc, config.signer.address, [outputMint], { signal });
-  const [leg] = legs;
-  return leg === undefined || leg.account !== null ? 0n : rpc.rent(accountBytes(leg.mint), { signal });
 }

@@ -1,4 +1,5 @@
 import { base58 } from '@scure/base';
+import type { Core } from '../../src/autopay/core.js';
 import type { SignedSwap } from '../../src/journal/types.js';
 import { COMPUTE_BUDGET_PROGRAM, SYSTEM_PROGRAM, WSOL_MINT } from '../../src/network.js';
 import { refuse } from '../../src/policy/read.js';
@@ -7,9 +8,16 @@ import { verifySignature } from '../../src/solana/keys.js';
 import type { Rpc } from '../../src/solana/rpc.js';
 import { assembleTransaction, decodeTransaction, type DecodedTransaction } from '../../src/solana/transaction.js';
 import { SIGNATURE_LAMPORTS } from '../../src/swap/budget.js';
-import { extractSwap } from '../../src/swap/firewall/extract.js';
-import { decodeSwap } from '../../src/swap/firewall/layout.js';
+import { swapLimits } from '../../src/swap/finish.js';
+import { costsOf } from '../../src/swap/firewall/as-it-is.js';
+import { readMakings, readTemporary } from '../../src/swap/firewall/before.js';
+import { checkSwap } from '../../src/swap/firewall/check-swap.js';
 import { priorityFeeOf } from '../../src/swap/firewall/compute-budget.js';
+import { onOwnAccount, readForeign } from '../../src/swap/firewall/extract.js';
+import { decodeSwap } from '../../src/swap/firewall/layout.js';
+import { enforce } from '../../src/swap/firewall/rule.js';
+import { createdIn, surroundingsRules } from '../../src/swap/firewall/surroundings.js';
+import { readRawWallet } from '../../src/swap/read-facts.js';
 
 /** A swap that the wallet signed. */
 export interface SignedBytes {
@@ -19,7 +27,7 @@ export interface SignedBytes {
   readonly signature: string;
 }
 
-/** Throws `invalid_option` where the wallet has not signed it as the one who pays its fee. */
+/** Throws `invalid_option` where the wallet has not signed it as the payer of its fee. */
 export function readSigned(wallet: string, bytes: Uint8Array): SignedBytes {
   const decoded = decodeTransaction(bytes);
   const [signature] = decoded?.signatures ?? [];
@@ -40,34 +48,49 @@ export interface ReadSwap {
   /** Base units that it takes at most, and brings at least. */
   readonly maxIn: bigint;
   readonly minOut: bigint;
-  /** Network and priority fee in lamports, at most. */
-  readonly feeLamports: bigint;
+  /** Network and priority fee at most, and rent of accounts of the wallet that it makes and that stay. */
+  readonly lamports: bigint;
 }
 
-/** Reads a signed swap. Throws `unsafe_swap` where it is no transaction with one swap of Jupiter, `invalid_option` where that is not the wallet's. */
-export async function readSwap(rpc: Rpc, wallet: string, { decoded }: SignedBytes, signal: AbortSignal | undefined): Promise<ReadSwap> {
+/**
+ * Reads a signed swap. Throws `unsafe_swap` if it is no transaction with one swap of Jupiter and what belongs around it: what else it took, or whatever it
+ * brought to another wallet, nothing here would count. Throws `invalid_option` if it is not the wallet's.
+ */
+export async function readSwap({ rpc, config }: Core, { decoded }: SignedBytes, signal: AbortSignal | undefined): Promise<ReadSwap> {
+  const wallet = config.signer.address;
   const [first] = decoded.instructions;
-  // A transaction counts by a nonce where its first instruction advances one: it could land for as long as somebody likes.
+  // A transaction counts by a nonce where its first instruction advances one: it could land for as long as its sender likes.
   if (first === undefined || decoded.staticAccounts[first.programIndex] === SYSTEM_PROGRAM)
     throw refuse('signedSwap', 'must not begin with an instruction of the System program.');
-  const { instruction } = await extractSwap(rpc, assembleTransaction(decoded.message, new Map()), wallet, { signal });
-  const feeLamports = feeOf(decoded);
-  const call = decodeSwap(instruction);
+  const foreign = await readForeign(rpc, assembleTransaction(decoded.message, new Map()), wallet, { signal });
+  const call = decodeSwap(onOwnAccount(foreign, wallet));
   if (call?.user !== wallet) throw refuse('signedSwap', 'must be a swap of the wallet.');
-  const { source, destinationMint: outputMint, destination: output, inAmount, outAmount, maxIn, minOut } = call;
-  const quoted = { inAmount: inAmount.toString(), outAmount: outAmount.toString(), feeLamports: feeLamports.toString() };
+  const { source, destinationMint: outputMint, destination: output, inAmount, outAmount, maxIn, minOut, slippageBps } = call;
   const inputMint = call.sourceMint ?? (await mintOf(rpc, source, signal));
-  return { inputMint, outputMint, source, output, quoted, maxIn, minOut, feeLamports };
+  const { slot: minContextSlot, legs } = await readRawWallet(rpc, wallet, [inputMint, outputMint, WSOL_MINT], { signal });
+  const [input, bought] = legs;
+  if (input === undefined || bought === undefined) throw new TypeError('a leg was not read');
+  const temporary = await readTemporary(rpc, foreign.instructions, wallet, { signal, minContextSlot });
+  const programs = { inputProgram: input.token.tokenProgram, outputProgram: bought.token.tokenProgram };
+  const expected = { wallet, inputMint, outputMint, ...programs, maxIn, minOut, slippageBps, temporary: temporary?.leg.address };
+  const { instructions, swapAt } = foreign;
+  const { maxPriorityFeeLamports: maxPriorityFee } = swapLimits(config.policy);
+  enforce(surroundingsRules, { instructions, swapAt, expected, maxPriorityFee, temporary });
+  checkSwap(foreign.swap, expected);
+  const makings = await readMakings(rpc, wallet, createdIn({ instructions, swapAt, expected }), legs, { signal });
+  const rents = new Map([...makings].map(([address, { takes }]) => [address, takes]));
+  const { networkFee, priorityFee, rent } = costsOf({ instructions, swapAt, expected }, rents);
+  const fee = networkFee + priorityFee;
+  const quoted = { inAmount: inAmount.toString(), outAmount: outAmount.toString(), feeLamports: fee.toString() };
+  return { inputMint, outputMint, source, output, quoted, maxIn, minOut, lamports: fee + rent };
 }
 
-/** Network and priority fee at most. Throws `invalid_option` if the transaction does not say it in the way of a swap. */
-function feeOf({ instructions, staticAccounts }: DecodedTransaction): bigint {
+/** Network and priority fee of a transaction at most, as far as its compute budget can be read. */
+export function mostFee({ header, instructions, staticAccounts }: DecodedTransaction): bigint {
   const budget = instructions
     .filter(({ programIndex }) => staticAccounts[programIndex] === COMPUTE_BUDGET_PROGRAM)
     .map(({ data }) => ({ program: COMPUTE_BUDGET_PROGRAM, accounts: [], data }));
-  const priority = priorityFeeOf(budget);
-  if (priority === undefined) throw refuse('signedSwap', 'must have a compute budget that can be read.');
-  return SIGNATURE_LAMPORTS + priority;
+  return SIGNATURE_LAMPORTS * BigInt(header.numRequiredSignatures) + (priorityFeeOf(budget) ?? 0n);
 }
 
 /** Of which mint an account is; one that is not there yet is made by the swap, for the SOL that it sells. */

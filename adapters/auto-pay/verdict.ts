@@ -1,5 +1,6 @@
 import type { Core } from '../../src/autopay/core.js';
-import { fateOf, SLOT_MARGIN, type Sent } from '../../src/autopay/fate.js';
+import { fateOf } from '../../src/autopay/fate.js';
+import { SLOT_MARGIN, type Sent } from '../../src/autopay/sent.js';
 import { startDeadline, throwIfAborted } from '../../src/deadline.js';
 import { pastBalance } from './past-balance.js';
 import type { SignedBytes } from './swap.js';

@@ -28,7 +28,7 @@ export type PostgresJournalOptions = PostgresPlace & {
   readonly timeoutMs?: number;
   /**
    * Whether events are kept for webhooks, written in one transaction with what they tell of. Needs the package `pg-boss` 10.4, which wants
-   * Node 20 and gets a schema of its own, named after this one with `_jobs`. Who delivers keeps one connection, over which the others tell it
+   * Node 20 and gets a schema of its own, named after this one with `_jobs`. A process that delivers keeps one connection, over which the others tell it
    * of events. Default false: events are kept only once another journal of the schema keeps them, whenever that begins. So every process that
    * writes needs `pg-boss` then, and gets `missing_dependency` without.
    */
@@ -81,7 +81,7 @@ export function postgresJournal(options: PostgresJournalOptions): PostgresJourna
     preparing(async () => {
       await prepareTables(direct, tables);
       if (!keepsEvents && !(await hasOutbox(direct, tables))) return;
-      // Before anything is written: who cannot tell of a payment must not make it.
+      // Before anything is written: a process that cannot tell of a payment must not make it.
       await prepareJobs(direct, jobSchema(schema));
       await prepareEndpoints(direct, tables);
     }),

@@ -78,7 +78,7 @@ function post(url: URL, addresses: readonly string[], { headers, body }: Message
   });
 }
 
-/** Waits for the end of an answer, but not for more than is sensible of one that nobody reads. */
+/** Waits for the end of an answer, but not for more than is sensible of one that is not read. */
 function drained(incoming: IncomingMessage): Promise<void> {
   return new Promise((resolve) => {
     const late = setTimeout(resolve, DRAIN_MS);

@@ -1,7 +1,7 @@
 import type { Endpoint, Outbox, WebhookEvent } from '../../src/journal/outbox.js';
 import type { Runtime } from '../../src/runtime.js';
 
-/** The endpoints of an outbox, for who changes and who tells them. */
+/** The endpoints of an outbox, for the parts that change and that tell them. */
 export interface Endpoints {
   /** By their ids, as they were at most a second ago, and after every change of this process. */
   all(): Promise<EndpointsById>;

@@ -1,7 +1,7 @@
 import { webhookEvents, type WebhookEvent, type WebhookEventName } from '../../src/journal/outbox.js';
 import { allowedShapes, hasShape, headerShapes, neededShapes, timestampShape, type Shape } from './shapes.js';
 
-/** The largest body that Standard Webhooks recommend to send; with it, all that a receiver has to hash before it knows who speaks. */
+/** The largest body that Standard Webhooks recommend to send; with it, all that a receiver has to hash before it knows the sender. */
 export const MAX_BODY_BYTES = 20_000;
 
 export function isEventName(name: unknown): name is WebhookEventName {

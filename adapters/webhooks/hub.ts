@@ -12,19 +12,19 @@ import { createWorker } from './worker.js';
 
 const MINUTE_MS = 60_000;
 
-/** Who is told what, and the telling. */
+/** Which endpoint is told what, and the telling. */
 export interface Webhooks extends WebhookRegistry {
   /**
    * Begins to deliver what waits, and what the journal adds from now on. Several processes on one journal may. It does not keep the process alive: only a
    * delivery under way does. Throws `ConfigError` (`client_closed`) after `close`.
    */
   start(): void;
-  /** Takes no more, waits up to 10 s for deliveries under way, and cuts off the rest: those are made again by who delivers next. Close the journal after it. */
+  /** Takes no more, waits up to 10 s for deliveries under way, and cuts off the rest: those are made again by the process that delivers next. Close the journal after it. */
   close(): Promise<void>;
 }
 
 /**
- * Tells what a journal writes to those who want to know, over HTTPS, signed as Standard Webhooks: each event at least once, in no order, again after
+ * Tells what a journal writes to the endpoints that want to know, over HTTPS, signed as Standard Webhooks: each event at least once, in no order, again after
  * 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24 h where it fails. Node only.
  *
  * Throws `ConfigError` (`invalid_option`) where the options are wrong, or the journal keeps no outbox.

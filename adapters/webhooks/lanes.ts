@@ -1,11 +1,11 @@
 import type { OutboxJob, TakeOptions } from '../../src/journal/outbox.js';
 import { createPaces } from './paces.js';
 
-/** A job that is to be delivered, and until when nobody else is given it. */
+/** A job that is to be delivered, and until when no other process is given it. */
 export interface Leased {
   readonly job: OutboxJob;
   readonly endpoint: string;
-  /** Whose endpoint it is. */
+  /** The caller that has its endpoint. */
   readonly caller: string;
   /** Milliseconds since the epoch. */
   readonly until: number;
@@ -23,7 +23,7 @@ export interface LaneLimits {
 /** Jobs that run, and jobs that wait for their endpoint or caller to have room. Of callers comes first which has the fewest under way, and then which has used the least time. */
 export interface Lanes {
   readonly waiting: number;
-  /** For whom nothing is to be asked for, as something waits for them here: what is asked for is another's. */
+  /** Callers that nothing is to be asked for, as something waits for them here: what is asked for is another's. */
   without(now: number): NonNullable<TakeOptions['without']>;
   add(leased: Leased): void;
   /** One that may run now, and counts as running until it has ended. */
@@ -63,7 +63,7 @@ const WAITING_PER_PLACE = 16;
 const WAITING_PER_CALLER = 2;
 /** An endpoint that takes longer has nothing taken for it while something waits. */
 const SLOW_MS = 100;
-/** Endpoints that take longer share half of their caller's places, however many they are: who answers in time waits for none of them. */
+/** Endpoints that take longer share half of their caller's places, however many they are: one that answers in time waits for none of them. */
 const LATE_MS = 2_000;
 /** Of a caller's places, those that its endpoints may have together of which nothing is known yet, and those that are late. */
 const UNPROVEN = 3 / 4;
@@ -121,7 +121,7 @@ export function createLanes({ concurrency, perEndpoint, neededMs }: LaneLimits):
         (counts.get(endpoint) ?? 0) < perEndpoint && !(noneForLate && isLate(endpoint)) && !(noneForUnproven && isUnproven(endpoint)),
     );
   };
-  /** Whoever is given it next delivers it. */
+  /** The process that is given it next delivers it. */
   const removeOver = (share: Share, now: number): void => {
     for (const [endpoint, queue] of share.waiting) {
       while (queue[0] !== undefined && queue[0].until - now < neededMs) remove(share, endpoint);
@@ -137,7 +137,7 @@ export function createLanes({ concurrency, perEndpoint, neededMs }: LaneLimits):
       .find((by) => by !== 0);
     return (difference ?? 0) < 0;
   };
-  /** Whose turn it is, with what of theirs may begin. */
+  /** The caller that has its turn, with what may begin of its jobs. */
   const foremost = (now: number): { readonly share: Share; readonly open: readonly string[] } | undefined => {
     let best: { readonly share: Share; readonly open: readonly string[] } | undefined;
     for (const share of shares.values()) {

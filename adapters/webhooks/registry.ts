@@ -23,10 +23,10 @@ const MAX_CALLER = 256;
 const ID_BYTES = 16;
 const KEY_BYTES = 32;
 const OVERLAP_MS = 24 * 60 * 60_000;
-/** Signing along; who rotates more often than that in a day has a receiver that is quicker than the overlap. */
+/** Signing along; a caller that rotates more often than that in a day has a receiver that is quicker than the overlap. */
 const MAX_OLD_SECRETS = 3;
 
-/** Who is told what, in an outbox. */
+/** Which endpoint is told what, in an outbox. */
 export function registryOf({ outbox, endpoints, runtime, rules }: RegistryParts): WebhookRegistry {
   const newSecret = (): EndpointSecret => ({ secret: secretOf(runtime.randomBytes(KEY_BYTES)) });
   return {
@@ -54,7 +54,7 @@ export function registryOf({ outbox, endpoints, runtime, rules }: RegistryParts)
     async remove(id, caller = '') {
       readCaller(caller);
       const all = await outbox.endpoints();
-      // Whose it is never changes.
+      // Its caller never changes.
       return all.some((one) => one.id === id && one.caller === caller) && endpoints.remove(id);
     },
   };
@@ -67,7 +67,7 @@ function overlapping({ secrets }: Endpoint, now: number): EndpointSecret[] {
     .slice(0, MAX_OLD_SECRETS);
 }
 
-/** Without its secrets, and without whose it is. */
+/** Without its secrets, and without its caller. */
 function shown({ id, url, events, wallets, createdAt, disabledAt }: Endpoint): WebhookEndpoint {
   return { id, url, events, createdAt, ...(wallets === undefined ? {} : { wallets }), ...(disabledAt === undefined ? {} : { disabledAt }) };
 }

@@ -1,6 +1,6 @@
 import type { WebhookEventName } from '../../src/journal/outbox.js';
 
-/** What a text of a message looks like: whoever checks one and whoever describes it to others go by the same. */
+/** What a text of a message looks like: its checks and its description go by the same. */
 export interface Shape {
   /** In characters of UTF-16. */
   readonly maxLength: number;

@@ -17,7 +17,7 @@ export function accepting(now: number): Change {
 }
 
 /**
- * Tells an endpoint nothing more. Not where it has a new secret by now, as who rotates wants it to be told again; nor, unless it is gone, where it accepted anything
+ * Tells an endpoint nothing more. Not where it has a new secret by now, as a caller that rotates wants it to be told again; nor, unless it is gone, where it accepted anything
  * in the time that one event is tried for: then it is the event that it cannot take.
  */
 export function disabling(seen: Endpoint, now: number, isGone: boolean): Change {

@@ -11,7 +11,7 @@ export interface TargetRules {
 const MAX_URL = 2_048;
 const LABEL = /^(?!-)[a-z0-9_-]{1,63}(?<!-)$/;
 
-/** Ends of names that nobody outside is called by. */
+/** Ends of names that no machine outside is called by. */
 const PRIVATE_NAMES: readonly (readonly [end: string, why: string])[] = [
   ['localhost', 'this machine (RFC 6761)'],
   ['local', 'the network at hand (RFC 6762)'],

@@ -8,7 +8,7 @@ import { isSame, isSecret, signatureOf } from './signature.js';
 
 export type { WebhookDetails, WebhookEvent, WebhookEventName } from '../../src/journal/outbox.js';
 
-/** A message as it came, and who may have sent it. */
+/** A message as it came, and the secrets of its possible senders. */
 export interface VerifyOptions {
   /** What `register` gave: `whsec_` and base64. Or `secrets`. */
   readonly secret?: string | undefined;
@@ -16,7 +16,7 @@ export interface VerifyOptions {
   readonly secrets?: readonly string[] | undefined;
   /** Of the request: a `Headers`, or a record such as `request.headers` of Node and Express. */
   readonly headers: { get(name: string): string | null } | Readonly<Record<string, unknown>>;
-  /** The body as it came, before anybody parsed it: its text or its bytes. */
+  /** The body as it came, before it was parsed: its text or its bytes. */
   readonly body: string | Uint8Array | ArrayBuffer;
   /** How far the message's time may be from ours, before or after, in seconds; default 300. */
   readonly toleranceSeconds?: number | undefined;
@@ -31,7 +31,7 @@ const MAX_TOLERANCE_SECONDS = 86_400;
 const HALF_CHARACTER = /\p{Surrogate}/u;
 
 /**
- * Checks that a webhook is from whoever knows its secret, that it is of now, and reads it. Answer 2xx only when it has returned, and you have the event
+ * Checks that a webhook is from a sender that knows its secret, that it is of now, and reads it. Answer 2xx only when it has returned, and you have the event
  * on record: by its `id`, which is the same where it is told again. Needs nothing of Node: from `exact-change/webhooks/verify` it runs anywhere.
  *
  * Throws `TransportError` (`invalid_response`, `details.service` is `webhook`) where the message is not to be trusted, or of no known kind: answer that with 400.

@@ -49,7 +49,7 @@ const TAKEN_PER_PLACE = 4;
 const WORK_PER_TURN = 500;
 /** When a delivery is made again that was cut off for the sake of another caller's. */
 const GAVE_WAY_MS = 5_000;
-/** For deliveries under way when it closes; then they are cut off, and made again by whoever delivers next. */
+/** For deliveries under way when it closes; then they are cut off, and made again by the process that delivers next. */
 const CLOSE_MS = 10_000;
 const GONE = 410;
 const DISABLED = 'It is told nothing more. Repair it and rotate its secret, or remove it.';
@@ -69,7 +69,7 @@ export function createWorker(parts: WorkerParts): Worker {
   let interrupt = (): void => undefined;
   /** Nothing is asked for before then, unless something happens. */
   let quietUntil = 0;
-  /** For whom nothing was asked for the last time. */
+  /** Callers that nothing was asked for the last time. */
   let leftOut = '';
   /** When a job of ours is due again, as far as is known. */
   let due = Infinity;
@@ -243,7 +243,7 @@ export function createWorker(parts: WorkerParts): Worker {
       () => runs.forEach((run) => run.stop.abort()),
       () => undefined,
     );
-    // What only waited here waits on in the outbox, for anybody.
+    // What only waited here waits on in the outbox, for any process.
     const givenBack = lanes.clear().map(({ job }) => end(job, [again(job, job.dueAt)]).catch(report));
     await Promise.all([...[...runs.values()].map(({ done }) => done), ...givenBack]);
     ended.abort();

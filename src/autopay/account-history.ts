@@ -4,7 +4,7 @@ import { decodeTokenAccount } from '../solana/accounts.js';
 import { orAborted } from '../solana/bounded.js';
 import type { Account, LandedTransaction, Rpc, Tip } from '../solana/rpc.js';
 import type { Address } from '../solana/types.js';
-import { createPages, type Listing, type Pages } from './history-pages.js';
+import { createPages, newestIndexed, type Listing, type Pages } from './history-pages.js';
 
 /** An account of the wallet, by what of it transactions take: base units of a token account, or lamports. */
 export interface Source {
@@ -16,26 +16,32 @@ export interface Source {
 export interface LookedAt {
   /** Null if it went well. */
   readonly error: string | null;
-  readonly slot: number;
+  /** Undefined for a version above 0. */
+  readonly slot: number | undefined;
   /** All signatures, fee payer's first. Empty for a version above 0, which is never ours. */
   readonly signatures: readonly string[];
-  /** What the source held before and after; undefined if it did not change, or cannot be told. */
+  /** What the source held before and after; undefined if the node does not tell. */
   readonly amounts: { readonly before: bigint; readonly after: bigint } | undefined;
 }
 
 /** One source as one node shows it. Answers are kept for a slot, so that all open payments of the source share each question. */
 export interface AccountHistory {
   readonly rpc: Rpc;
+  readonly source: Source;
   /** The newest final block. */
   tip(signal: AbortSignal): Promise<Tip>;
   /** The slot as of which no further block can include this blockhash, and all before is final; undefined while that may change. */
   expiredAsOf(blockhash: string, minContextSlot: number, signal: AbortSignal): Promise<number | undefined>;
+  /** The newest slot that the node's index of addresses shows of busy accounts. What is listed from then on is listed after that. */
+  reach(busy: readonly Address[], enough: number, signal: AbortSignal): Promise<number>;
   /** What landed in `slot` or later, as of `minContextSlot` or later. */
   since(slot: number, minContextSlot: number, signal: AbortSignal): Promise<Listing>;
   /** A transaction by its id; undefined if the node does not give it. Rejects only with the signal's reason. */
   read(id: string, signal: AbortSignal): Promise<LookedAt | undefined>;
   /** As {@link AccountHistory.read} gave it before. */
   known(id: string): LookedAt | undefined;
+  /** What it gave was wrong, or may have been: the next look asks anew. */
+  forget(id: string): void;
   /** What the source holds at `finalized`, as of `minContextSlot` or later. */
   balance(minContextSlot: number, signal: AbortSignal): Promise<Reading>;
 }
@@ -84,8 +90,10 @@ function createHistory(rpc: Rpc, source: Source, runtime: Pick<Runtime, 'now'>):
   const tips = keptForASlot<Tip>(runtime);
   const balances = keptForASlot<Reading>(runtime);
   const listings = keptForASlot<Pages>(runtime);
+  const reaches = keptForASlot<number>(runtime);
   return {
     rpc,
+    source,
     tip: (signal) => tips.get(0, signal, () => rpc.tip('finalized')),
     async expiredAsOf(blockhash, minContextSlot, signal) {
       const known = expired.get(blockhash);
@@ -93,6 +101,13 @@ function createHistory(rpc: Rpc, source: Source, runtime: Pick<Runtime, 'now'>):
       const { valid, slot } = await rpc.isBlockhashValid(blockhash, { commitment: 'finalized', minContextSlot, signal });
       return valid ? undefined : keep(expired, blockhash, slot, MAX_KNOWN);
     },
+    reach: (busy, enough, signal) =>
+      reaches.get(enough, signal, async () => {
+        const newest = await newestIndexed(rpc, busy, enough);
+        // A list of before may be older than this.
+        listings.outdate();
+        return newest;
+      }),
     async since(slot, minContextSlot, signal) {
       const pages = await listings.get(minContextSlot, signal, async () => createPages(rpc, account, minContextSlot));
       return orAborted(pages.since(slot), signal);
@@ -107,13 +122,14 @@ function createHistory(rpc: Rpc, source: Source, runtime: Pick<Runtime, 'now'>):
       return keep(looked, id, lookedAt(found, source), MAX_KNOWN);
     },
     known: (id) => looked.get(id),
+    forget: (id) => void looked.delete(id),
     balance: (minContextSlot, signal) =>
       balances.get(minContextSlot, signal, async () => {
         const { slot, accounts } = await rpc.accounts([account], { commitment: 'finalized', minContextSlot });
         return { slot, amount: amountIn(accounts[0] ?? null, source) };
       }),
     outdate() {
-      for (const kept of [tips, balances, listings]) kept.outdate();
+      for (const kept of [tips, balances, listings, reaches]) kept.outdate();
     },
   };
 }
@@ -125,7 +141,7 @@ export function amountIn(account: Account | null, { unit }: Pick<Source, 'unit'>
 }
 
 function lookedAt(found: LandedTransaction | 'newer', { account, unit }: Source): LookedAt {
-  if (found === 'newer') return { error: null, slot: 0, signatures: [], amounts: undefined };
+  if (found === 'newer') return { error: null, slot: undefined, signatures: [], amounts: undefined };
   const { error, slot, signatures, tokenChanges, lamports } = found;
   const amounts = unit === 'lamports' ? lamports.get(account) : tokenChanges.find((one) => one.account === account);
   return { error, slot, signatures, amounts };

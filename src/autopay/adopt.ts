@@ -4,15 +4,19 @@ import type { Emit } from '../events.js';
 import type { Attempt } from '../journal/types.js';
 import type { Call } from '../request.js';
 import type { Core } from './core.js';
-import { sourceOf } from './fate.js';
+import { sourceOf } from './sent.js';
 import { decide, openOf, type Open } from './follow.js';
-import { allHaveLeft } from './leave.js';
+import { allHaveLeft, beforeNext, bodyClaim } from './leave.js';
 import { mayRepeat, present } from './present.js';
 import { ownerOf } from './owner.js';
 import { save } from './save.js';
 
 // A blockhash lasts for a minute or two; after a day only history is left to be asked about.
 const FORGOTTEN_MS = 24 * 60 * 60_000;
+/** A day of blocks, and of slots. */
+const FORGOTTEN_BLOCKS = 216_000;
+/** How many windows a caller has that was being told when its process ended. */
+const UNHEARD_WINDOWS = 10;
 
 interface Repeat {
   readonly fingerprint: string;
@@ -59,8 +63,7 @@ export async function adopt(core: Core, repeat: Repeat): Promise<Response | unde
   const known = settled.find(({ attempt }) => attempt.payment.hasPaymentId === true || repeat.repeatable);
   const answering = known === undefined ? Promise.reject(spent(latest.attempt)) : presentAgain(core, known, repeat);
   return answering.catch(async (error: unknown) => {
-    // All at once, or each of them would keep the way closed for a window of its own.
-    if (isExactChangeError(error, 'already_spent')) await Promise.all(settled.map((open) => markTold(core, open)));
+    if (isExactChangeError(error, 'already_spent')) await tell(core, settled);
     throw error;
   });
 }
@@ -82,15 +85,16 @@ async function findEarlier(core: Core, { fingerprint, idempotencyKey }: Repeat):
   const found: Open['attempt'][] = [];
   const similar = await core.journal.similar(ownerOf(core), fingerprint, idempotencyKey);
   const asked = similar.filter(({ payment, delivered }) => payment !== undefined && (idempotencyKey !== undefined || !delivered));
-  const live = asked.length === 0 ? new Set<string>() : await core.claims.live(asked.map(({ id }) => id));
+  const live = asked.length === 0 ? new Set<string>() : await core.claims.live(asked.flatMap(({ id }) => [id, bodyClaim(id)]));
   for (const attempt of similar) {
-    const { payment, receipt, state, toldAt, delivered } = attempt;
+    const { payment, receipt, state, delivered } = attempt;
     if (idempotencyKey !== undefined && attempt.fingerprint !== fingerprint) throw mismatch();
     if (payment === undefined || receipt === undefined || state === 'unsettled') continue;
     if (idempotencyKey !== undefined && live.has(attempt.id)) throw inProgress({ payerSignature: payment.payerSignature });
     // Parallel calls without a key are separate purchases, and so are later ones once the answer arrived, or was told to be lost.
-    const lost = !delivered && !live.has(attempt.id) && !similar.some((later) => later.resigns === attempt.id && later.delivered);
-    const untold = toldAt === undefined || runtime.now() - toldAt <= retryWindow;
+    const isUnderWay = live.has(attempt.id) || live.has(bodyClaim(attempt.id));
+    const lost = !delivered && !isUnderWay && !similar.some((later) => later.resigns === attempt.id && later.delivered);
+    const untold = isUntold(attempt, runtime.now(), retryWindow);
     if (idempotencyKey !== undefined || (lost && untold)) found.push({ ...attempt, payment, receipt });
   }
   const isFound = (id: string) => found.some((one) => one.id === id);
@@ -100,11 +104,13 @@ async function findEarlier(core: Core, { fingerprint, idempotencyKey }: Repeat):
   return found.filter(({ id }) => !similar.some((later) => replaces(later, id)));
 }
 
-/** Nobody can tell any more, where no node remembers it, and nothing of it can still land. A clock alone does not say so: clocks jump. */
+/** Whether no node can be expected to remember it, and nothing of it can still land: clocks jump, and a node may be wrong in a number, but not in two. */
 async function isForgotten({ rpc, config, closing }: Core, { attempt }: Open): Promise<boolean> {
   if (config.runtime.now() - attempt.at <= FORGOTTEN_MS) return false;
-  const tip = await rpc.tip('finalized', { signal: closing.signal }).catch(() => undefined);
-  return tip !== undefined && tip.height > BigInt(attempt.payment.lastValidBlockHeight);
+  const { lastValidBlockHeight, slot } = attempt.payment;
+  const height = BigInt(lastValidBlockHeight) + BigInt(FORGOTTEN_BLOCKS);
+  const tips = await Promise.all(rpc.alone().map((node) => node.tip('finalized', { signal: closing.signal }).catch(() => undefined)));
+  return tips.every((tip) => tip !== undefined && tip.height > height && tip.slot > slot + FORGOTTEN_BLOCKS);
 }
 
 async function ask(core: Core, open: Open, emit: Emit, signal: AbortSignal | undefined): Promise<void> {
@@ -119,13 +125,33 @@ async function ask(core: Core, open: Open, emit: Emit, signal: AbortSignal | und
   }
 }
 
+/**
+ * Notes that the caller is being told, and once it has been, that it was: if the process is killed in between, it may not have heard, and if its caller
+ * ends it, it has. All at once, or each of them would keep the way closed for a window of its own.
+ */
+async function tell(core: Core, settled: readonly Open[]): Promise<void> {
+  const { runtime } = core.config;
+  const note = (told: 'tellingAt' | 'toldAt') => Promise.all(settled.map((open) => noteTold(core, open, told)));
+  await note('tellingAt');
+  void beforeNext(
+    core,
+    runtime.sleep(0).then(() => note('toldAt')),
+  );
+}
+
 /** From now on, for as long as the window lasts, repeats are told the same. */
-async function markTold(core: Core, open: Open): Promise<void> {
+async function noteTold(core: Core, open: Open, told: 'tellingAt' | 'toldAt'): Promise<void> {
   const { attempt } = open;
-  if (attempt.toldAt !== undefined) return;
-  open.attempt = { ...attempt, toldAt: core.config.runtime.now() };
+  if (attempt[told] !== undefined) return;
+  open.attempt = { ...attempt, [told]: core.config.runtime.now() };
   // Not written down, it is told once more than it had to be.
   await save(core, open).catch(() => undefined);
+}
+
+/** Whether a caller may not have heard that it is paid, or so lately that an equal call means the same purchase. */
+function isUntold({ toldAt, tellingAt }: Attempt, now: number, retryWindow: number): boolean {
+  if (toldAt !== undefined) return now - toldAt <= retryWindow;
+  return tellingAt === undefined || now - tellingAt <= retryWindow * UNHEARD_WINDOWS;
 }
 
 function spent({ payment, receipt, mint, amount }: Open['attempt'], response?: Response): SettlementError {

@@ -17,7 +17,7 @@ export function approvalFor(core: Core, place: PlanPlace, choice: Choice, signal
   return async (funding) => {
     if (funding === undefined && approved) return true;
     const late = () => new Error(`policy.approve did not answer within timeouts.signer, ${timeouts.signer} ms.`);
-    const plan = await planOf(core, place, choice, funding, true);
+    const plan = await planOf(core, place, choice, funding, signal, true);
     try {
       // In an async function: the hook may throw at once. Anything but true is a no.
       const answer: unknown = await bounded(timeouts.signer, late, [signal, core.closing.signal], async () => approve(plan));

@@ -2,15 +2,17 @@ import type { Attempt, SwapOutcome } from '../journal/types.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../network.js';
 import { associatedTokenAddress } from '../solana/accounts.js';
 import type { Core } from './core.js';
+import { bodyClaim } from './leave.js';
 import { ownerOf } from './owner.js';
-import { swapValuer, withoutBound, withSwapCost } from './swap-cost.js';
+import { withoutBound, withSwapCost } from './swap-cost.js';
 
 /** Attempts in a state that no call is at, in this process or another. */
 export async function deadOnes(core: Core, state: 'signed' | 'reserved' | 'abandoned'): Promise<Attempt[]> {
   const ids = (await listed(core, state)).map(({ id }) => id);
   if (ids.length === 0) return [];
-  const live = await core.claims.live(ids);
-  const dead = new Set(ids.filter((id) => !live.has(id)));
+  const live = await core.claims.live(ids.flatMap((id) => [id, bodyClaim(id)]));
+  // One whose answer is still being read is its reader's: two that write of it would undo each other.
+  const dead = new Set(ids.filter((id) => !live.has(id) && !live.has(bodyClaim(id))));
   if (dead.size === 0) return [];
   // Again: one that was alive when it was listed may have gone on, and been let go, before anybody was asked about it.
   return (await listed(core, state)).filter(({ id }) => dead.has(id));
@@ -35,13 +37,10 @@ export async function freeDead(core: Core): Promise<Freed> {
   const abandoned: Attempt[] = [];
   for (const attempt of dead) {
     await releaseHolds(core, attempt);
-    if (attempt.swap === undefined || attempt.swap.outcome !== undefined) await endUnpaid(core, withoutBound(attempt));
+    const mayLand = attempt.swap !== undefined && attempt.swap.outcome === undefined;
+    const ending = mayLand ? toAbandoned(core, attempt).then((one) => void abandoned.push(one)) : endUnpaid(core, withoutBound(attempt));
     // If it goes on after all, it is left alone.
-    else
-      await toAbandoned(core, attempt).then(
-        (one) => abandoned.push(one),
-        () => undefined,
-      );
+    await ending.catch(() => undefined);
   }
   return { freed: dead.length, abandoned };
 }
@@ -55,11 +54,8 @@ export async function toAbandoned(core: Core, attempt: Attempt): Promise<Attempt
 
 /** Puts on record what became of the swap of an attempt that signed no payment, and ends the attempt. */
 export async function endDecided(core: Core, attempt: Attempt, outcome: SwapOutcome): Promise<void> {
-  if (attempt.swap === undefined || attempt.swap.outcome !== undefined) return endUnpaid(core, withoutBound(attempt));
-  const { inputMint, outputMint } = attempt.swap;
-  // Without prices its bound counts on: no swap may look cheaper than it was because Jupiter is away.
-  const value = await swapValuer(core, { inputMint, outputMint }, attempt, core.closing.signal).catch(() => undefined);
-  await endUnpaid(core, withSwapCost(attempt, outcome, value));
+  const isDecided = attempt.swap === undefined || attempt.swap.outcome !== undefined;
+  await endUnpaid(core, isDecided ? withoutBound(attempt) : withSwapCost(attempt, outcome));
 }
 
 /** Ends an attempt that signed no payment and whose swap is decided. What its swaps cost stays on record; if that is nothing, it is forgotten. */

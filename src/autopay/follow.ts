@@ -4,7 +4,8 @@ import type { Wallet } from '../journal/registry.js';
 import type { Attempt } from '../journal/types.js';
 import type { Receipt } from '../receipt.js';
 import type { Core } from './core.js';
-import { fateOf, sentPayment, sourceOf, type Fate } from './fate.js';
+import { fateOf, type Fate } from './fate.js';
+import { sentPayment, sourceOf } from './sent.js';
 import { listenTo } from './listen.js';
 import { ownerOf } from './owner.js';
 import { costFor } from './receipt-cost.js';
@@ -123,9 +124,9 @@ async function isUpToDate(core: Core, open: Open): Promise<boolean> {
   const { id, at } = open.attempt;
   for await (const attempt of core.journal.attempts(ownerOf(core), { state: 'signed', since: at })) {
     if (attempt.id !== id) continue;
-    const { delivered, toldAt, doubt, receipt = open.attempt.receipt } = attempt;
-    const more = { ...(toldAt === undefined ? {} : { toldAt }), ...(doubt === undefined ? {} : { doubt }) };
-    open.attempt = { ...open.attempt, delivered, receipt, ...more };
+    const { delivered, tellingAt, toldAt, doubt, receipt = open.attempt.receipt } = attempt;
+    const told = { ...(tellingAt === undefined ? {} : { tellingAt }), ...(toldAt === undefined ? {} : { toldAt }) };
+    open.attempt = { ...open.attempt, delivered, receipt, ...told, ...(doubt === undefined ? {} : { doubt }) };
     return true;
   }
   return false;

@@ -42,6 +42,8 @@ export interface FundingOptions {
   readonly except?: ReadonlySet<Address>;
   /** It will be made, most likely: a service is asked for its transaction along with the quote. */
   readonly toSwap?: boolean;
+  /** No more than what is missing, however small that is. */
+  readonly exact?: boolean;
 }
 
 /**
@@ -55,7 +57,7 @@ export async function findFunding(
   offer: Offer,
   facts: Facts,
   needed: bigint,
-  { signal, except = new Set(), toSwap = false }: FundingOptions,
+  { signal, except = new Set(), toSwap = false, exact = false }: FundingOptions,
 ): Promise<Funding> {
   const { mint } = offer;
   const missing = needed - facts.available;
@@ -63,7 +65,7 @@ export async function findFunding(
   if (mint === WSOL_MINT && core.config.swapFrom?.includes(WSOL_MINT) !== false && !except.has(WSOL_MINT)) {
     const native = holdings.lamports - (await core.ledger.held(holdings.wallet)) - KEEP_LAMPORTS;
     // Wrapping needs no market: without a price there is no float.
-    const float = maxAmount(missing, await floatOf(core, mint, facts.decimals, signal).catch(noneWithoutPrice));
+    const float = exact ? missing : maxAmount(missing, await floatOf(core, mint, facts.decimals, signal).catch(noneWithoutPrice));
     const wrap = native >= float ? float : missing;
     if (native >= wrap) return { inputMint: WSOL_MINT, maxInAmount: wrap, wrap };
   }
@@ -74,7 +76,7 @@ export async function findFunding(
     reserved: await reservedOf(core, holdings),
   }).filter((candidate) => !except.has(candidate.mint));
   if (candidates.length === 0) throw short(mint, needed, facts);
-  const float = maxAmount(missing, await floatOf(core, mint, facts.decimals, signal));
+  const float = exact ? missing : maxAmount(missing, await floatOf(core, mint, facts.decimals, signal));
   // Any candidate that affords the float comes before one that affords no more than this payment, or two tokens would be swapped to and fro.
   const wanted = float > missing ? [float, missing] : [missing];
   const reasons: ExactChangeError[] = [];

@@ -37,9 +37,9 @@ export function createPages(rpc: Pick<Rpc, 'signaturesFor'>, account: Address, m
       // A page that is not full may still not be the last: some nodes give fewer.
       isWhole = page.length === 0;
     }
-    const end = entries.findIndex((entry) => entry.slot < slot);
-    const listed = end === -1 ? entries : entries.slice(0, end);
-    return { entries: [...listed], older: entries[listed.length], isComplete: reaches(slot) };
+    // After the last of them: one entry with a wrong slot would cut off what stands behind it.
+    const end = entries.reduce((last, entry, index) => (entry.slot >= slot ? index + 1 : last), 0);
+    return { entries: entries.slice(0, end), older: entries[end], isComplete: reaches(slot) };
   };
 
   return {
@@ -50,4 +50,16 @@ export function createPages(rpc: Pick<Rpc, 'signaturesFor'>, account: Address, m
       return listing;
     },
   };
+}
+
+/** The newest slot that a node's index of addresses shows of accounts that many transactions name; -1 if it shows nothing of them. */
+export async function newestIndexed(rpc: Pick<Rpc, 'signaturesFor'>, busy: readonly Address[], enough: number): Promise<number> {
+  let newest = -1;
+  for (const address of busy) {
+    // Some nodes list none of what is as busy as that.
+    const [entry] = await rpc.signaturesFor(address, { limit: 1 }).catch(() => []);
+    newest = Math.max(newest, entry?.slot ?? -1);
+    if (newest >= enough) break;
+  }
+  return newest;
 }

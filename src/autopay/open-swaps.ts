@@ -8,9 +8,11 @@ import type { Address } from '../solana/types.js';
 import type { Core } from './core.js';
 import { endDecided, endUnpaid, freeDead } from './dead.js';
 import { ownerOf } from './owner.js';
-import { fateOf, landingOf, sentSwap } from './fate.js';
+import { fateOf, landingOf } from './fate.js';
+import { sentSwap } from './sent.js';
 import { confirmedAs, LAMPORTS_LOCK, lookBackFor, mintLock, RESEND_MS, type Swapped } from './run-swap.js';
-import { outcomeOf, readLanded, rentIn } from './swap-outcome.js';
+import { withoutBound } from './swap-cost.js';
+import { failureFee, outcomeOf, readLanded, rentIn } from './swap-outcome.js';
 
 interface Task {
   readonly emit: Emit;
@@ -39,7 +41,8 @@ export async function finishOpenSwaps(core: Core, mint: Address, task: Task): Pr
   for await (const attempt of core.journal.attempts(ownerOf(core), { state: 'abandoned' })) if (attempt.mint === mint) open.push(attempt);
   let last: Swapped | undefined;
   for (const attempt of open) {
-    if (attempt.swap === undefined) await endUnpaid(core, attempt);
+    // What is decided is never sent: it may not have been before because it could not be written down.
+    if (attempt.swap === undefined || attempt.swap.outcome !== undefined) await endUnpaid(core, withoutBound(attempt));
     else {
       const end = await finish(core, mint, attempt.swap, task);
       last = end.swapped ?? last;
@@ -59,8 +62,8 @@ export async function decidedOutcome(core: Core, signed: SignedSwap, signal: Abo
 /** What is put on record of a swap that came to nothing; one that landed has cost its fee. */
 async function failedAs(core: Core, { signature }: SignedSwap, outcome: 'failed' | 'expired'): Promise<SwapOutcome> {
   if (outcome === 'expired') return { state: 'failed', code: 'swap_expired' };
-  const landed = await readLanded(core, signature);
-  return { state: 'failed', code: 'swap_failed', ...(landed === undefined ? {} : { feeLamports: landed.feeLamports.toString() }) };
+  const fee = failureFee(await readLanded(core, signature), core.config.signer.address);
+  return { state: 'failed', code: 'swap_failed', ...(fee === undefined ? {} : { feeLamports: fee.toString() }) };
 }
 
 function confirmed({ quoted }: SignedSwap, swapped: Swapped | undefined): SwapOutcome {

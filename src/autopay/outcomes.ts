@@ -5,7 +5,7 @@ import type { Settlement } from '../x402/types.js';
  * last word on each, in the background or, where `askFirst`, before the call ends.
  *
  * - `call`: what the caller gets.
- * - `delivered`: what was bought counts as received, so that an equal call is a new purchase.
+ * - `delivered`: what was bought counts as received once its body was read to its end, so that an equal call is a new purchase.
  * - `resign`: nothing was settled as far as the seller says, so the caller's policy may allow one more signature.
  */
 export const outcomes = {

@@ -3,13 +3,17 @@ import { untilAborted } from '../deadline.js';
 import { capUse, capsFor, capsSeen, partsOf, takenOf, type Cap, type CapUse, type Spend } from '../policy/caps.js';
 import type { Plan } from '../policy/plan.js';
 import { formatUsd } from '../policy/dollars.js';
+import type { Receipt } from '../receipt.js';
 import type { Call } from '../request.js';
+import { newAccountRent } from '../swap/read-facts.js';
 import type { SwapQuote } from '../swap/types.js';
 import type { PaymentRequired } from '../x402/types.js';
 import { choose, type Choice } from './choose.js';
 import type { Core } from './core.js';
-import type { Funding } from './funding.js';
+import { broughtBy, type Funding } from './funding.js';
 import { ownerOf } from './owner.js';
+import { costFor } from './receipt-cost.js';
+import { swapBound } from './swap-cost.js';
 
 /** What a plan says of the call that it is for. */
 export type PlanPlace = Pick<Plan, 'url' | 'method' | 'status'>;
@@ -21,7 +25,7 @@ export async function makePlan(core: Core, call: Call, unpaid: Response, terms: 
     return { ...place, refused: [], maxFeeLamports: '0', caps: await usesOf(core, capsSeen(core.config.policy, [])) };
   await untilAborted(core.ready(), call.signal);
   const choice = await choose(core, terms, { host: new URL(place.url).host, signal: call.signal, quote: true });
-  return planOf(core, place, choice, choice.funding);
+  return planOf(core, place, choice, choice.funding, call.signal);
 }
 
 /**
@@ -29,7 +33,14 @@ export async function makePlan(core: Core, call: Call, unpaid: Response, terms: 
  *
  * @param reserved - The caps count the payment already; the plan shows them as they stand before it.
  */
-export async function planOf(core: Core, place: PlanPlace, choice: Choice, funding: Funding | undefined, reserved = false): Promise<Plan> {
+export async function planOf(
+  core: Core,
+  place: PlanPlace,
+  choice: Choice,
+  funding: Funding | undefined,
+  signal: AbortSignal | undefined,
+  reserved = false,
+): Promise<Plan> {
   const { policy } = core.config;
   const spend = spendOf(choice, new URL(place.url).host);
   const { offer, facts, microUsd, refused } = choice;
@@ -48,10 +59,20 @@ export async function planOf(core: Core, place: PlanPlace, choice: Choice, fundi
       available: facts.available.toString(),
     },
     ...(funding === undefined ? {} : 'quote' in funding ? { swap: withoutRaw(funding.quote) } : { wrap: funding.wrap.toString() }),
+    cost: funding === undefined ? costFor(spend, 0n) : await mostFor(core, spend, funding, signal),
     refused,
     maxFeeLamports: (funding === undefined ? 0n : policy.maxFeeLamports).toString(),
     caps: await usesOf(core, capsFor(policy, spend), reserved ? spend : undefined),
   };
+}
+
+/** What a payment and the swap before it take at most. */
+async function mostFor(core: Core, spend: Spend, funding: Funding, signal: AbortSignal | undefined): Promise<Receipt['cost']> {
+  const { signer, policy } = core.config;
+  const { inputMint, maxInAmount: maxIn } = funding;
+  const rent = await newAccountRent(core.rpc, signer.address, spend.mint, { signal });
+  const taking = { inputMint, outputMint: spend.mint, maxIn, minOut: broughtBy(funding), lamports: policy.maxFeeLamports + rent };
+  return costFor({ ...spend, swapping: await swapBound(core, taking, spend, signal) }, policy.maxFeeLamports);
 }
 
 /** How much of each cap is used now, a spend left out that is among it. */

@@ -6,11 +6,11 @@ import { attachReceipt, type Receipt } from '../receipt.js';
 import type { Call } from '../request.js';
 import { peekBody } from '../x402/read.js';
 import { readSettlement, rejectionReason } from '../x402/settlement.js';
+import { hasBody, onBodyEnd, type BodyEnd } from './body-end.js';
 import type { Core } from './core.js';
 import { decide, follow, type Open } from './follow.js';
-import { leave } from './leave.js';
+import { bodyClaim, leave } from './leave.js';
 import { save } from './save.js';
-import { onLostBody } from './lost-body.js';
 import { outcomeOf, outcomes, type Outcome } from './outcomes.js';
 
 /** One call that presents a payment. */
@@ -44,8 +44,12 @@ export interface Rejected {
 export async function present(core: Core, open: Open, showing: Showing): Promise<Presented> {
   const { call, emit } = showing;
   const deadline = startDeadline(core.config.timeouts.payment, call.signal);
+  const body = bodyClaim(open.attempt.id);
+  // While the seller is at work. If it cannot be claimed, a repeated call takes the answer for lost, and pays nothing twice.
+  const claimed = core.claims.take(body).catch(() => undefined);
+  let isAwaited = false;
   try {
-    let shown = await show(core, open, showing, deadline.signal);
+    let shown = await show(core, open, showing, claimed, deadline.signal);
     if (!('response' in shown)) {
       const { askFirst, resign } = outcomes[shown.outcome];
       if (askFirst) await untilAborted(askChain(core, open, emit, deadline.signal), call.signal);
@@ -57,11 +61,12 @@ export async function present(core: Core, open: Open, showing: Showing): Promise
         );
       throwIfAborted(call.signal);
       const settled = open.attempt.state === 'settled';
-      if (askFirst && settled && mayRepeat(open, showing)) shown = await show(core, open, showing, deadline.signal);
+      if (askFirst && settled && mayRepeat(open, showing)) shown = await show(core, open, showing, claimed, deadline.signal);
     }
     if ('response' in shown) {
       deadline.stop(shown.response);
-      return shown;
+      ({ isAwaited } = shown);
+      return { response: shown.response };
     }
     const { outcome, answer } = shown;
     const rejected = rejection(open, answer, showing.moved);
@@ -74,6 +79,7 @@ export async function present(core: Core, open: Open, showing: Showing): Promise
     deadline.stop();
     // First, so that whoever takes it for a dead call's finds the record that this one works on.
     void follow(core, open, emit);
+    if (!isAwaited) void leave(core, open, undefined, body);
     if (showing.keepsClaim !== true) await leave(core, open, call.signal);
   }
 }
@@ -89,9 +95,10 @@ interface Answer {
   readonly reason: string | undefined;
 }
 
-type Shown = { readonly response: Response } | { readonly outcome: Outcome; readonly answer: Answer };
+type Shown = { readonly response: Response; readonly isAwaited: boolean } | { readonly outcome: Outcome; readonly answer: Answer };
 
-async function show(core: Core, open: Open, showing: Showing, signal: AbortSignal): Promise<Shown> {
+/** @param claimed - Resolves once the answer is claimed for its reader, or cannot be. */
+async function show(core: Core, open: Open, showing: Showing, claimed: Promise<void>, signal: AbortSignal): Promise<Shown> {
   const { call, url, emit, startedAt } = showing;
   const { runtime, timeouts } = core.config;
   emit('payment.sent', { url, method: call.method });
@@ -104,13 +111,13 @@ async function show(core: Core, open: Open, showing: Showing, signal: AbortSigna
     ...(settlement === undefined ? {} : { settlement }),
     timings: { ...open.attempt.receipt.timings, answered: runtime.now() - startedAt },
   };
+  const { delivered } = outcomes[outcome];
+  const isAwaited = delivered && hasBody(response);
   // A 402 may claim a transaction too, one that is still pending: where to look first.
-  open.attempt = { ...open.attempt, delivered: outcomes[outcome].delivered, receipt };
-  // The answer is worth more than its record: the next write of this attempt, by whoever follows it, catches up.
-  const saved = save(core, open).catch(() =>
-    emit('warning', { message: `The journal could not be written after payment ${receipt.payment.payerSignature}.` }),
-  );
-  await untilAborted(saved, call.signal).catch((reason: unknown) => {
+  open.attempt = { ...open.attempt, delivered: delivered && !isAwaited, receipt };
+  // What is written at the end of the body needs no write now, unless other processes write of this attempt too.
+  const noted = isAwaited && open.isForeign !== true ? undefined : note(core, open, emit);
+  await untilAborted(Promise.all([noted, isAwaited ? claimed : undefined]), call.signal).catch((reason: unknown) => {
     if (open.attempt.delivered) void takeBack(core, open);
     throw reason;
   });
@@ -120,16 +127,40 @@ async function show(core: Core, open: Open, showing: Showing, signal: AbortSigna
     return { outcome, answer: { response, reason } };
   }
   attachReceipt(response, () => open.attempt.receipt);
-  // Headers are not yet an answer: where the rest is lost on its way, a repeated call must not pay anew.
-  if (open.attempt.delivered) onLostBody(response, () => takeBack(core, open));
+  // Headers are not yet an answer: if the rest is lost on its way, a repeated call must not pay anew, in this process or the next.
+  if (isAwaited) onBodyEnd(response, endOf(core, open, call.signal, emit));
   emit('payment.answered', { status: response.status, receipt });
-  return { response };
+  return { response, isAwaited };
 }
 
-/** Notes that the answer did not reach its caller after all, also where that one gave up: its next call means the same purchase. */
+/** The answer is worth more than its record: the next write of this attempt, by the call that follows it, catches up. Never rejects. */
+function note(core: Core, open: Open, emit: Emit, change?: (attempt: Open['attempt']) => Open['attempt']): Promise<void> {
+  const { payerSignature } = open.attempt.payment;
+  return save(core, open, change).catch(() =>
+    emit('warning', { message: `The journal could not be written after payment ${payerSignature}.` }),
+  );
+}
+
+/** What the end of an answer's body means for its attempt. Until then the claim on it says that its reader may still come. */
+function endOf(core: Core, open: Open, signal: AbortSignal | undefined, emit: Emit): BodyEnd {
+  const end = (noted: Promise<void>) => {
+    void leave(core, open, undefined, bodyClaim(open.attempt.id));
+    // A reader that has given up is not kept waiting.
+    return untilAborted(noted, signal).catch(() => undefined);
+  };
+  const delivered = (attempt: Open['attempt']) => ({ ...attempt, delivered: true });
+  return {
+    read() {
+      open.attempt = delivered(open.attempt);
+      return end(note(core, open, emit, delivered));
+    },
+    lost: () => end(takeBack(core, open)),
+  };
+}
+
+/** Notes that the answer did not reach its caller after all, also if that one gave up: its next call means the same purchase. */
 async function takeBack(core: Core, open: Open): Promise<void> {
   open.attempt = { ...open.attempt, delivered: false };
-  // Not written down, a repeated call is taken for a new purchase.
   await save(core, open).catch(() => undefined);
 }
 

@@ -6,6 +6,7 @@ import type { Attempt, SignedSwap, SwapOutcome } from '../journal/types.js';
 import { announce } from '../journal/registry.js';
 import { isLoopback } from '../loopback.js';
 import { capsFor, checkPayment, overBudget, takenOf } from '../policy/caps.js';
+import { noSwapCost } from '../policy/cost.js';
 import { checkPlace } from '../policy/lists.js';
 import type { Receipt } from '../receipt.js';
 import type { Call } from '../request.js';
@@ -26,9 +27,9 @@ import { endUnpaid } from './dead.js';
 import { abandon, freeDeadOnes, takeUp, takeUpAgain } from './resume.js';
 import { secure } from './secure.js';
 import { checkHeader, signPayment } from './sign-payment.js';
-import { costFor } from './receipt-cost.js';
+import { costFor, costForSwap } from './receipt-cost.js';
 import type { Swapped } from './run-swap.js';
-import { swapValuer, withoutBound, withSwapCost, type SwapTaking, type SwapValuer } from './swap-cost.js';
+import { swapBound, swapCostAfter, withoutBound, withSwapCost } from './swap-cost.js';
 
 const ID_BYTES = 12;
 const noop = (): void => undefined;
@@ -208,25 +209,25 @@ export async function prepare(
   try {
     await reserve(core, reserved);
     reservation = true;
-    let valuer: SwapValuer | undefined;
     const onSwapPlanned = async (expected: SwapOutlook) => {
-      valuer = await swapValuer(core, expected, reserved, signal);
+      const swapping = await swapBound(core, { ...expected, lamports: lamportsOf(expected) }, reserved, signal);
       // What became of the one before goes on record with it, before another takes its place.
-      attempt = await reserveSwap(core, { ...withoutBound(attempt), swapping: valuer(mostOf(expected)) });
+      attempt = await reserveSwap(core, { ...attempt, swapping });
     };
     const onSwapSigned = async (swap: SignedSwap) => {
-      const before = attempt;
       // Before it is written: who gives up meanwhile must know of it.
       attempt = { ...attempt, swap };
       await core.journal.put(attempt).catch((error: unknown) => {
-        // It does not leave now, and so it must not later.
-        attempt = before;
+        // It does not leave now, and so it must not later, should it be on record all the same.
+        attempt = { ...attempt, swap: { ...swap, outcome: { state: 'failed', code: 'journal_unavailable' } } };
         throw error;
       });
     };
     // Goes on record with the next write: the signed payment's, if all goes well.
     const onSwapDecided = (outcome: SwapOutcome) => {
-      attempt = withSwapCost(attempt, outcome, valuer);
+      const cost = swapCostAfter(attempt, outcome) ?? noSwapCost;
+      attempt = withSwapCost(attempt, outcome);
+      return costForSwap(cost, BigInt(outcome.feeLamports ?? 0));
     };
     const approve = approvalFor(core, { url: place.url, method: place.method, status: 402 }, choice, signal);
     const { swap, before } = await secure(core, choice, {
@@ -243,7 +244,7 @@ export async function prepare(
     const funded = runtime.now();
     throwIfAborted(signal);
     await approve(undefined);
-    const payment = await signPayment(core, choice, place.url, before, signal);
+    const payment = await signPayment(core, choice, place, before, signal);
     throwIfAborted(signal);
     const timings = { funded: funded - startedAt, signed: runtime.now() - startedAt };
     const receipt = firstReceipt(core, attempt, choice, payment.payerSignature, swap, timings);
@@ -320,9 +321,8 @@ async function reserveSwap(core: Core, attempt: Attempt): Promise<Attempt> {
   throw overBudget(refused.cap, refused.used, takenOf(refused.cap, next));
 }
 
-/** What a swap takes at most, and brings at least. */
-function mostOf({ maxIn, minOut, networkFeeLamports, priorityFeeLamports, rentLamports }: SwapOutlook): SwapTaking {
-  return { inAmount: maxIn, outAmount: minOut, lamports: networkFeeLamports + priorityFeeLamports + rentLamports };
+function lamportsOf({ networkFeeLamports, priorityFeeLamports, rentLamports }: SwapOutlook): bigint {
+  return networkFeeLamports + priorityFeeLamports + rentLamports;
 }
 
 function firstReceipt(

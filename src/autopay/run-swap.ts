@@ -19,9 +19,10 @@ import { signWrap } from '../swap/sign-wrap.js';
 import type { SwapBuild, SwapQuote } from '../swap/types.js';
 import { askByName, askForPayment, checkAvailable } from './ask-quote.js';
 import type { Core } from './core.js';
-import { fateOf, landingOf, sentSwap } from './fate.js';
+import { fateOf, landingOf } from './fate.js';
+import { sentSwap } from './sent.js';
 import { patientSigner } from './patient-signer.js';
-import { outcomeOf, readLanded, rememberAfter, rentIn, swapFailed } from './swap-outcome.js';
+import { failureFee, outcomeOf, readLanded, rememberAfter, rentIn, swapFailed } from './swap-outcome.js';
 
 /** A swap that is confirmed. */
 export interface Swapped {
@@ -49,8 +50,8 @@ export interface SwapTask {
   readonly onPlanned?: ((expected: SwapOutlook) => Promise<void>) | undefined;
   /** Writes the signed swap down before it leaves. */
   readonly onSigned?: ((signed: SwapRecord) => Promise<void>) | undefined;
-  /** Called with what became of each swap that was signed, once the chain has decided. */
-  readonly onDecided?: ((outcome: SwapOutcome) => void) | undefined;
+  /** Called with what became of each swap that was signed, once the chain has decided. Says what it cost. */
+  readonly onDecided?: ((outcome: SwapOutcome) => Receipt['cost']) | undefined;
   /** Called when the proceeds are there, before any other payment or swap may touch them. */
   readonly onConfirmed?: (() => Promise<void>) | undefined;
 }
@@ -182,19 +183,18 @@ function exclusively(
       },
     });
     emit('swap.signed', { signature: signed.signature, lastValidBlockHeight });
+    let cost: Receipt['cost'] | undefined;
     try {
-      await land(core, signed, record);
+      await land(core, signed, record, (outcome) => (cost = onDecided?.(outcome)));
     } catch (error) {
       await forgetBoth(core, signed);
-      // One that is uncertain may still land.
-      if (isExactChangeError(error, 'swap_failed'))
-        onDecided?.({ state: 'failed', code: error.code, feeLamports: error.details.feeLamports });
-      if (isExactChangeError(error, 'swap_expired')) onDecided?.({ state: 'failed', code: error.code });
-      if (isExactChangeError(error)) emit('swap.failed', { signature: signed.signature, code: error.code });
+      if (isExactChangeError(error))
+        emit('swap.failed', { signature: signed.signature, code: error.code, ...(cost === undefined ? {} : { cost }) });
       throw error;
     }
     const swapped = await finished(core, signed, quoted, emit, onConfirmed !== undefined);
-    onDecided?.(confirmedAs(swapped));
+    cost = onDecided?.(confirmedAs(swapped));
+    emit('swap.confirmed', { ...swapped.record, feeLamports: swapped.feeLamports.toString(), ...(cost === undefined ? {} : { cost }) });
     await onConfirmed?.();
     return swapped;
   };
@@ -231,6 +231,8 @@ async function land(
   core: Core,
   { bytes, signature, expected }: SignedSwap,
   record: Omit<SwapRecord, 'transaction' | 'quoted'>,
+  /** Not called for one that is uncertain, which may still land. */
+  onFailed: (outcome: SwapOutcome) => void,
 ): Promise<void> {
   const { rpc, config, closing } = core;
   const { lastValidBlockHeight } = record;
@@ -247,10 +249,12 @@ async function land(
     case 'confirmed':
       return;
     case 'failed': {
-      const feeLamports = (await readLanded(core, signature))?.feeLamports ?? feeOf({ expected });
-      throw swapFailed({ signature, reason: landing.error, feeLamports: feeLamports.toString() });
+      const fee = failureFee(await readLanded(core, signature), config.signer.address);
+      onFailed({ state: 'failed', code: 'swap_failed', ...(fee === undefined ? {} : { feeLamports: fee.toString() }) });
+      throw swapFailed({ signature, reason: landing.error, feeLamports: (fee ?? feeOf({ expected })).toString() });
     }
     case 'expired':
+      onFailed({ state: 'failed', code: 'swap_expired' });
       throw new TransactionError('swap_expired', 'The swap did not land before its blockhash expired, and now never can. Try again.', {
         details: { signature },
       });
@@ -293,7 +297,6 @@ async function finished(
     provider: quoted.provider,
   };
   const feeLamports = landed?.feeLamports ?? feeOf({ expected });
-  emit('swap.confirmed', { ...record, feeLamports: feeLamports.toString() });
   return { record, feeLamports, rentLamports: landed === undefined ? undefined : rentIn(landed, core.config.signer.address, expected) };
 }
 

@@ -4,6 +4,7 @@ import type { Taken } from '../journal/ledger.js';
 import type { SignedSwap, SwapOutcome } from '../journal/types.js';
 import { throwIfAborted, untilAborted } from '../deadline.js';
 import { WSOL_MINT } from '../network.js';
+import type { Receipt } from '../receipt.js';
 import type { Address } from '../solana/types.js';
 import type { SwapOutlook } from '../swap/prepare.js';
 import type { Choice } from './choose.js';
@@ -24,8 +25,8 @@ interface Task {
   /** Called with what a swap takes at most before it is signed; a rejection keeps it from being signed. */
   readonly onSwapPlanned: (expected: SwapOutlook) => Promise<void>;
   readonly onSwapSigned: (signed: SignedSwap) => Promise<void>;
-  /** Called with what became of the swap that was signed last. */
-  readonly onSwapDecided: (outcome: SwapOutcome) => void;
+  /** Called with what became of the swap that was signed last. Says what it cost. */
+  readonly onSwapDecided: (outcome: SwapOutcome) => Receipt['cost'];
   /** Asks whether the swap and the payment may be signed. */
   readonly approve: Approve;
   /** Called once what the payment needs is counted among what waits. */
@@ -102,21 +103,36 @@ async function swapAndHold(core: Core, choice: Choice, task: Task, swaps = 1): P
 
 /** Swaps from the best token that there is for it, or from the next where the fault is that token's alone. */
 async function swapFromBest(core: Core, choice: Choice, facts: Facts, task: Task, onConfirmed: () => Promise<void>): Promise<Swapped> {
+  const { offer } = choice;
   const except = new Set<Address>();
   let reason: ExactChangeError | undefined;
+  let exact = false;
   for (;;) {
-    const funding = await findForAll(core, choice, facts, task.signal, except).catch((error: unknown) => {
+    const options = { signal: task.signal, except, toSwap: true, exact };
+    const finding = exact ? findFunding(core, offer, facts, offer.amount, options) : findForAll(core, choice, facts, task.signal, except);
+    const funding = await finding.catch((error: unknown) => {
       // That nothing else is worth the difference says less than what was wrong with the best.
       throw reason !== undefined && isExactChangeError(error, 'insufficient_funds') ? reason : error;
     });
     try {
       return await swapInto(core, choice, funding, task, onConfirmed);
     } catch (error) {
+      // All that a swap takes counts against the caps of this payment, whatever else it is for.
+      if (!exact && isOverCap(error) && broughtBy(funding) > offer.amount - facts.available) {
+        exact = true;
+        continue;
+      }
       if (!concernsCandidate(error)) throw error;
       reason ??= error;
       if (except.add(funding.inputMint).size >= MAX_CANDIDATES) throw reason;
     }
   }
+}
+
+/** Whether a cap refused a swap before it was signed. */
+function isOverCap(error: unknown): boolean {
+  const codes = ['amount_over_limit', 'budget_exhausted'] as const;
+  return isExactChangeError(error) && error.funds === 'untouched' && codes.some((code) => code === error.code);
 }
 
 // Choosing takes a few answers of a node; one that hangs is not waited for.

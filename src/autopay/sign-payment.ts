@@ -11,6 +11,7 @@ import { createPaymentId, encodePayment, offersPaymentId } from '../x402/payload
 import { checkOwnPayment } from '../x402/self-check.js';
 import type { Choice } from './choose.js';
 import type { Core } from './core.js';
+import { nonceFor, type Purpose } from './nonce.js';
 import { patientSigner } from './patient-signer.js';
 
 const NONCE_BYTES = 16;
@@ -32,7 +33,12 @@ export interface Composed {
 }
 
 /** Builds the payment for a choice and checks it against itself. */
-export async function composePayment(core: Core, { offer, facts }: Choice, signal: AbortSignal | undefined): Promise<Composed> {
+export async function composePayment(
+  core: Core,
+  { offer, facts }: Choice,
+  purpose: Purpose,
+  signal: AbortSignal | undefined,
+): Promise<Composed> {
   const { signer, runtime } = core.config;
   const [own, theirs] = await Promise.all([core.blockhashes.fresh({ signal }), judgeHash(core, offer.recentBlockhash, signal)]);
   const { blockhash, lastValidBlockHeight, slot: blockhashSlot } = theirs === undefined ? own : boundBy(own, theirs);
@@ -44,7 +50,7 @@ export async function composePayment(core: Core, { offer, facts }: Choice, signa
     tokenProgram: facts.tokenProgram,
     decimals: facts.decimals,
     blockhash,
-    nonce: runtime.randomBytes(NONCE_BYTES),
+    nonce: nonceFor(purpose, runtime.randomBytes),
     // What tells apart payments without a nonce of their own.
     price: BigInt(await core.next(blockhash)),
   };
@@ -102,14 +108,14 @@ function headerOf({ terms, offer }: Choice, transaction: Uint8Array, paymentId: 
 export async function signPayment(
   core: Core,
   choice: Choice,
-  url: string,
+  purpose: Purpose,
   before: Reading | undefined,
   signal: AbortSignal | undefined,
 ): Promise<SignedPayment> {
   const { signer, runtime } = core.config;
   const { offer, facts } = choice;
-  const { message, memo, blockhash, lastValidBlockHeight, slot, blockhashSlot } = await composePayment(core, choice, signal);
-  const signature = await untilAborted(askSigner(core, message, offer, url, signal), signal);
+  const { message, memo, blockhash, lastValidBlockHeight, slot, blockhashSlot } = await composePayment(core, choice, purpose, signal);
+  const signature = await untilAborted(askSigner(core, message, offer, purpose.url, signal), signal);
   const transaction = assembleTransaction(message, new Map([[signer.address, signature]]));
   return {
     header: headerOf(choice, transaction, createPaymentId(runtime.randomBytes(PAYMENT_ID_BYTES))),

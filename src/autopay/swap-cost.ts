@@ -1,73 +1,80 @@
-import { isExactChangeError } from '../errors.js';
+import { ceilDiv, minAmount, U64_MAX } from '../amount.js';
+import { isExactChangeError, PolicyError } from '../errors.js';
 import type { Attempt, SwapOutcome } from '../journal/types.js';
 import { pinnedMint, WSOL_MINT } from '../network.js';
-import { noSwapCost, plusSwap, type SwapCost } from '../policy/cost.js';
+import { noSwapCost, plusSwap, type SwapCost, type SwapPrices } from '../policy/cost.js';
 import type { Address } from '../solana/types.js';
 import type { Core } from './core.js';
-import { PRICE_MEMORY_MS, worthOf, type Worth } from './value.js';
+import { PRICE_MEMORY_MS, worthOf } from './value.js';
 
-/** What one swap takes and brings, at most and at least before it lands, as it is afterwards. Base units and lamports. */
+/** A swap that is about to be signed: what it takes at most and brings at least. Base units and lamports. */
 export interface SwapTaking {
-  readonly inAmount: bigint;
-  readonly outAmount: bigint;
+  readonly inputMint: Address;
+  readonly outputMint: Address;
+  readonly maxIn: bigint;
+  readonly minOut: bigint;
   /** Network and priority fee, and rent of token accounts that stay. */
   readonly lamports: bigint;
 }
 
-/** Counts what one swap takes, at the prices that held when it was made. */
-export type SwapValuer = (taking: SwapTaking) => SwapCost;
-
-type Price = Pick<Attempt, 'mint' | 'amount' | 'microUsd'>;
+type Price = Pick<Attempt, 'amount' | 'microUsd'>;
 
 /**
- * How swaps between two mints are counted for a payment. Rejects if a price cannot be asked for, unless the caller bounds the input in base units.
+ * What a swap for a payment takes at most, by the prices of now. Throws `price_unknown` if its input has no price, or one cannot be asked for, unless
+ * the caller bounds the input in base units.
  *
  * @param price - Of the payment that the swap is for.
  */
-export async function swapValuer(
-  core: Core,
-  pair: { readonly inputMint: Address; readonly outputMint: Address },
-  price: Price,
-  signal: AbortSignal | undefined,
-): Promise<SwapValuer> {
-  const { inputMint, outputMint } = pair;
+export async function swapBound(core: Core, taking: SwapTaking, price: Price, signal: AbortSignal | undefined): Promise<SwapCost> {
+  const { inputMint, outputMint, maxIn, minOut, lamports } = taking;
   const { network, policy } = core.config;
-  const isBounded = policy.maxInAmount.has(inputMint);
-  const isPinned = pinnedMint(network, outputMint) !== undefined;
-  const [input, output, sol] = await Promise.all([
-    worthOf(core, inputMint, signal).catch(isBounded ? withoutPrice : rethrow),
-    isPinned ? worthOf(core, outputMint, signal).catch(isBounded ? withoutPrice : rethrow) : undefined,
-    // A fee is small, so its price may be older.
-    worthOf(core, WSOL_MINT, signal, undefined, PRICE_MEMORY_MS).catch(withoutPrice),
-  ]);
   const isWrap = inputMint === outputMint;
-  return ({ inAmount, outAmount, lamports }) => ({
-    swaps: 1,
-    lossMicroUsd: isWrap ? '0' : lossOf(input, isPinned ? output : undefined, inAmount, outAmount).toString(),
-    feeMicroUsd: (sol?.most(lamports) ?? 0n).toString(),
-    lamports: lamports.toString(),
-    inputs: isWrap ? {} : { [inputMint]: inAmount.toString() },
-    boughtMicroUsd: isPinned || input === undefined ? '0' : boughtBy(price, outAmount).toString(),
-  });
+  const isBounded = isWrap || policy.maxInAmount.has(inputMint);
+  const isPinned = pinnedMint(network, outputMint) !== undefined;
+  const ask = (mint: Address, maxAgeMs?: number) =>
+    worthOf(core, mint, signal, undefined, maxAgeMs).catch((error: unknown) => withoutPrice(mint, isBounded, error));
+  const [input, output, sol] = await Promise.all([
+    ask(inputMint),
+    isPinned ? ask(outputMint) : undefined,
+    // A fee is small, so its price may be older.
+    ask(WSOL_MINT, PRICE_MEMORY_MS),
+  ]);
+  if (input === undefined && !isBounded) throw unknown(inputMint);
+  const fees = { swaps: 1, feeMicroUsd: (sol?.most(lamports) ?? 0n).toString(), lamports: lamports.toString() };
+  if (isWrap) return { ...noSwapCost, ...fees };
+  const prices = {
+    ...(input === undefined ? {} : { input: input.most(REFERENCE).toString() }),
+    ...(output === undefined ? {} : { output: output.least(REFERENCE).toString() }),
+  };
+  return {
+    ...fees,
+    lossMicroUsd: lossOf(prices, maxIn, minOut).toString(),
+    inputs: { [inputMint]: maxIn.toString() },
+    boughtMicroUsd: isPinned || input === undefined ? '0' : boughtBy(price, minOut).toString(),
+    prices,
+  };
 }
 
+/** More base units than any account can hold, so that rounding is nothing. */
+const REFERENCE = U64_MAX + 1n;
+
 /** What goes in beyond what comes back in a token that is sure to be worth something: all of it, if the output is not pinned. */
-function lossOf(input: Worth | undefined, output: Worth | undefined, inAmount: bigint, outAmount: bigint): bigint {
-  const loss = (input?.most(inAmount) ?? 0n) - (output?.least(outAmount) ?? 0n);
+function lossOf({ input = '0', output = '0' }: SwapPrices, inAmount: bigint, outAmount: bigint): bigint {
+  const loss = ceilDiv(BigInt(input) * inAmount, REFERENCE) - (BigInt(output) * outAmount) / REFERENCE;
   return loss > 0n ? loss : 0n;
 }
 
 /** The share of the price that was bought with what is counted already. */
 function boughtBy({ amount, microUsd = '0' }: Price, outAmount: bigint): bigint {
   const units = BigInt(amount);
-  return (BigInt(microUsd) * (outAmount < units ? outAmount : units)) / units;
+  return (BigInt(microUsd) * minAmount(outAmount, units)) / units;
 }
 
 /** An attempt whose swap was decided, with what that took in place of what it took at most. */
-export function withSwapCost(attempt: Attempt, outcome: SwapOutcome, value: SwapValuer | undefined): Attempt {
-  const { swapping, swap, ...rest } = attempt;
+export function withSwapCost(attempt: Attempt, outcome: SwapOutcome): Attempt {
+  const { swapping: _bound, swap, ...rest } = attempt;
   const decided = { ...rest, ...(swap === undefined ? {} : { swap: { ...swap, outcome } }) };
-  const cost = swapping === undefined ? undefined : costAfter(swapping, outcome, value);
+  const cost = swapCostAfter(attempt, outcome);
   return cost === undefined ? decided : { ...decided, swapped: plusSwap(attempt.swapped ?? noSwapCost, cost) };
 }
 
@@ -76,33 +83,53 @@ export function withoutBound({ swapping: _bound, ...attempt }: Attempt): Attempt
   return attempt;
 }
 
-/** Undefined if nothing was taken. Without prices, or without the amounts that the chain shows, the bound counts. */
-function costAfter(bound: SwapCost, outcome: SwapOutcome, value: SwapValuer | undefined): SwapCost | undefined {
-  if (outcome.state === 'confirmed') {
-    const { rentLamports } = outcome;
-    if (value === undefined || rentLamports === undefined) return bound;
-    const lamports = BigInt(outcome.feeLamports) + BigInt(rentLamports);
-    return value({ inAmount: positive(outcome.inAmount), outAmount: positive(outcome.outAmount), lamports });
+/**
+ * What a swap that was decided took, at the prices of its bound, however late that is; undefined if nothing. As long as no node has shown what it
+ * did, in an answer that agrees with itself, its bound counts. It counts more than that only if the chain shows that more has left.
+ */
+export function swapCostAfter({ swapping: bound, swap, ...price }: Attempt, outcome: SwapOutcome): SwapCost | undefined {
+  if (bound === undefined) return undefined;
+  if (outcome.state === 'failed') {
+    if (outcome.code === 'swap_expired') return undefined;
+    const { feeLamports } = outcome;
+    return feeLamports === undefined ? bound : { ...noSwapCost, ...feesAt(bound, BigInt(feeLamports)) };
   }
-  if (outcome.code === 'swap_expired') return undefined;
-  const { feeLamports } = outcome;
-  const failed = { ...bound, lossMicroUsd: '0', inputs: {}, boughtMicroUsd: '0' };
-  return value === undefined || feeLamports === undefined
-    ? failed
-    : { ...value({ inAmount: 0n, outAmount: 0n, lamports: BigInt(feeLamports) }), inputs: {} };
+  const { rentLamports } = outcome;
+  if (rentLamports === undefined) return bound;
+  const fees = feesAt(bound, BigInt(outcome.feeLamports) + BigInt(rentLamports));
+  const { prices } = bound;
+  // What an earlier version has written has no prices: fees and rent alone are corrected.
+  if (prices === undefined || swap === undefined) return { ...bound, ...fees };
+  const taken = BigInt(outcome.inAmount);
+  // What it brings beyond what was quoted is no credit: it takes one wrong number to claim it.
+  const brought = minAmount(BigInt(outcome.outAmount), BigInt(swap.quoted.outAmount));
+  if (taken <= 0n || brought <= 0n) return bound;
+  return {
+    ...fees,
+    lossMicroUsd: lossOf(prices, taken, brought).toString(),
+    inputs: Object.fromEntries(Object.keys(bound.inputs).map((mint) => [mint, taken.toString()])),
+    boughtMicroUsd: bound.boughtMicroUsd === '0' ? '0' : boughtBy(price, brought).toString(),
+  };
 }
 
-/** What the chain shows may look like nonsense if others use the wallet too: a swap never gives credit. */
-function positive(amount: string): bigint {
-  const units = BigInt(amount);
-  return units > 0n ? units : 0n;
+/** Fees and rent of one swap, at the price of SOL that its bound was reckoned with. */
+function feesAt({ lamports, feeMicroUsd }: SwapCost, taken: bigint): Pick<SwapCost, 'swaps' | 'feeMicroUsd' | 'lamports'> {
+  const most = BigInt(lamports);
+  const microUsd = most === 0n ? 0n : ceilDiv(BigInt(feeMicroUsd) * taken, most);
+  return { swaps: 1, feeMicroUsd: microUsd.toString(), lamports: taken.toString() };
 }
 
-function withoutPrice(error: unknown): undefined {
-  if (isExactChangeError(error)) return undefined;
-  throw error;
+/** A price that cannot be asked for is none if the caller bounds the swap in base units; else nothing bounds what it takes. */
+function withoutPrice(mint: Address, isBounded: boolean, error: unknown): undefined {
+  if (!isExactChangeError(error) || (error.name !== 'TransportError' && error.name !== 'QuoteError')) throw error;
+  if (!isBounded) throw unknown(mint, error);
 }
 
-function rethrow(error: unknown): never {
-  throw error;
+function unknown(mint: Address, cause?: unknown): PolicyError<'price_unknown'> {
+  return new PolicyError(
+    'price_unknown',
+    `No price is known for mint ${mint}, so no dollar cap can hold what the swap takes. ` +
+      (cause === undefined ? 'Set policy.maxInAmount for the token to swap from.' : 'Jupiter could not be asked; try again.'),
+    { details: { mint }, ...(cause === undefined ? {} : { cause, retry: 'fresh' }) },
+  );
 }

@@ -1,3 +1,4 @@
+import { maxAmount } from '../amount.js';
 import { TransactionError, type ErrorDetails } from '../errors.js';
 import { WSOL_MINT } from '../network.js';
 import type { LandedTransaction } from '../solana/rpc.js';
@@ -50,22 +51,51 @@ export function outcomeOf(
   };
 }
 
-/** Rent of own token accounts that a landed swap made and that stay: lamports on them that are no wrapped SOL. */
+/**
+ * Rent of own token accounts that a landed swap made and that stay: lamports on them that are no wrapped SOL. Undefined if what a node gave of it does
+ * not agree with itself: then nothing of it may lower what is counted.
+ */
 export function rentIn(
   landed: LandedTransaction,
   wallet: string,
   { inputMint, outputMint, source, output }: Pick<SwapOutlook, 'inputMint' | 'outputMint' | 'source' | 'output'>,
-): bigint {
-  const mints = new Map([
+): bigint | undefined {
+  const own = new Map([
     [source, inputMint],
     [output, outputMint],
   ]);
-  mints.delete(wallet);
-  const rent = [...mints].reduce((sum, [account, mint]) => {
+  own.delete(wallet);
+  if (landed.error !== null || !isWhole(landed)) return undefined;
+  if (![...own].every(([account, mint]) => isKept(landed, account, mint))) return undefined;
+  const rent = [...own].reduce((sum, [account, mint]) => {
     const wrapped = mint === WSOL_MINT ? tokenChange(landed, account) : 0n;
     return sum + lamportChange(landed, account) - wrapped;
   }, 0n);
-  return rent > 0n ? rent : 0n;
+  // Where no SOL is swapped, all that leaves the wallet is fee and rent, whatever it went into.
+  const isSold = inputMint === WSOL_MINT || outputMint === WSOL_MINT;
+  const left = isSold ? 0n : -lamportChange(landed, wallet) - landed.feeLamports;
+  return maxAmount(0n, maxAmount(rent, left));
+}
+
+/** The fee of a transaction that landed and failed, which is all that it took; undefined if what a node gave of it does not agree with that. */
+export function failureFee(landed: LandedTransaction | undefined, wallet: string): bigint | undefined {
+  if (landed === undefined || landed.error === null || !isWhole(landed)) return undefined;
+  const { feeLamports, tokenChanges } = landed;
+  const hasMoved = lamportChange(landed, wallet) !== -feeLamports || tokenChanges.some(({ before, after }) => before !== after);
+  return hasMoved ? undefined : feeLamports;
+}
+
+/** No lamport comes or goes but for the fee: one wrong number of an answer does not add up. */
+function isWhole({ lamports, feeLamports }: LandedTransaction): boolean {
+  return [...lamports.values()].reduce((sum, { before, after }) => sum + before - after, 0n) === feeLamports;
+}
+
+/** Whether what an own account took of a mint, or gave, is what the other accounts say; wrapped SOL comes from lamports too, which are whole. */
+function isKept(landed: LandedTransaction, account: string, mint: string): boolean {
+  const sum = landed.tokenChanges.reduce((all, one) => (one.mint === mint ? all + one.after - one.before : all), 0n);
+  if (sum === 0n) return true;
+  const { before = 0n, after = 0n } = landed.lamports.get(account) ?? {};
+  return mint === WSOL_MINT && before > 0n === after > 0n && after - before === tokenChange(landed, account);
 }
 
 /** Remembers what own accounts hold after it. */

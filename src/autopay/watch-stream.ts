@@ -1,7 +1,9 @@
 /** What becomes of a body while it is read. */
 export interface Reading {
-  /** It was read to its end. */
-  ended(): void;
+  /** Something of it is asked for. */
+  begin(): void;
+  /** It was read to its end. Resolves once that is noted. */
+  ended(): Promise<void>;
   /** It failed before its end. Resolves once that is noted. */
   broke(): Promise<void>;
   /** Its reader stopped before its end, or was forgotten. Resolves once that is noted. */
@@ -28,6 +30,7 @@ export function watchStream(
     const own = source();
     if (!isStream(own)) throw new TypeError('There is no body.');
     reader = own.getReader();
+    reading.begin();
     // Only what is begun can be given up half way, and a stream that nothing refers to any more is not cancelled.
     if (typeof FinalizationRegistry !== 'undefined') registry().register(stream, giveUp(reading, reader), reader);
     return reader;
@@ -48,7 +51,7 @@ export function watchStream(
       if (isOver) return;
       if (!done) return controller.enqueue(value);
       finish(own);
-      reading.ended();
+      await reading.ended();
       controller.close();
       if ('byobRequest' in controller) controller.byobRequest?.respond(0);
     },

@@ -42,7 +42,16 @@ export function parseRpcUrls({ rpcUrl, connection }: LocalOptions, network: stri
   const given = rpcUrl ?? PUBLIC_RPC[network];
   const urls: readonly unknown[] = given === undefined ? [] : Array.isArray(given) ? given : [given];
   if (urls.length === 0) throw refuse('rpcUrl', 'must name at least one RPC node for this network.');
-  return urls.map((url) => parseUrl('rpcUrl', url, ['http:', 'https:']));
+  const all = urls.map((url) => parseUrl('rpcUrl', url, ['http:', 'https:']));
+  const places = all.map(placeOf);
+  // Each node is a witness of its own of what landed: one that is named twice is none of itself.
+  return all.filter((_, index) => places.indexOf(places[index] ?? '') === index);
+}
+
+/** The same for two spellings of one address, as far as one can be seen to be the other. */
+function placeOf(address: string): string {
+  const { protocol, hostname, port, pathname, search } = new URL(address);
+  return [protocol, hostname.replace(/\.$/, ''), port, pathname.replace(/\/+$/, ''), search].join(' ');
 }
 
 /** An address that paths are added to. */

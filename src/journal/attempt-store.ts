@@ -1,7 +1,7 @@
 import { counts, type Cap } from '../policy/caps.js';
 import type { Cost } from '../policy/cost.js';
 import { copyOf } from './attempt-json.js';
-import { costIn, countedAt, countsLonger, lacksRoom, mayRelease } from './counting.js';
+import { costIn, countedAt, countsLonger, dropsSwap, lacksRoom, mayRelease } from './counting.js';
 import { isHanded } from './handed.js';
 import { attemptStates, mayFollow, openStates } from './states.js';
 import { createTally, type Tally } from './tally.js';
@@ -205,6 +205,7 @@ export function createAttemptStore({ attempts, carried, widestMs: widest }: Part
         if (attemptStates[before.state].decided) return { kept: undefined };
         throw new Error(`The attempt ${attempt.id} is ${before.state} by now: it must not go on.`);
       }
+      if (dropsSwap(before, attempt)) throw new Error(`The attempt ${attempt.id} has signed a swap by now: it must not end without it.`);
       const block = blocked(attempt, caps, attempt.at, before);
       if (block !== undefined) return block;
       restore(attempt);

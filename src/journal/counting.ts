@@ -27,9 +27,29 @@ export function countsLonger(attempt: Attempt, since: number): boolean {
   return at <= since && (attempt.state === 'reserved' || at > since - UNDECIDED_MS);
 }
 
-/** Whether a journal may forget an attempt: it signed no payment, and its swaps have cost nothing. */
-export function mayRelease({ state, swapped }: Attempt): boolean {
-  return attemptStates[state].release && swapped === undefined;
+/** Whether an attempt has to stay on record for its swaps: one may still land, or they have cost something. */
+export function keepsSwap({ swap, swapped }: Attempt): boolean {
+  return swapped !== undefined || (swap !== undefined && swap.outcome === undefined);
+}
+
+/** Whether a journal may forget an attempt: it signed no payment, and has no swap to be kept. */
+export function mayRelease(attempt: Attempt): boolean {
+  return attemptStates[attempt.state].release && !keepsSwap(attempt);
+}
+
+/** Whether an attempt ends without a payment: its writer may have read it before a swap was written into it. */
+export function mayDropSwap({ state }: Attempt): boolean {
+  return state === 'abandoned' || state === 'unpaid';
+}
+
+/**
+ * Whether such an end would drop a swap that may still land.
+ *
+ * @param before - The attempt as it is on record.
+ */
+export function dropsSwap(before: Attempt, after: Attempt): boolean {
+  if (!mayDropSwap(after) || before.swap === undefined || before.swap.outcome !== undefined) return false;
+  return after.swap?.signature !== before.swap.signature || (after.state === 'unpaid' && after.swap.outcome === undefined);
 }
 
 /**

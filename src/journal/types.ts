@@ -18,8 +18,6 @@ export interface SignedPayment {
   readonly memo?: string;
   /** What the source held before it was signed, as of a slot: base units as a decimal string. */
   readonly before?: { readonly amount: string; readonly slot: number };
-  /** What the source held when the signed bytes were handed to a service, which knows of no time before that. */
-  readonly handed?: { readonly amount: string; readonly slot: number };
   /** It cannot have landed before this slot. */
   readonly slot: number;
   readonly blockhash: string;
@@ -75,9 +73,10 @@ export interface Attempt {
   readonly wallet: string;
   readonly network: string;
   readonly state: AttemptState;
-  /** What was bought reached the caller: a success, or another answer that came with a settlement. */
+  /** What was bought reached the caller: a success that was read to its end, or that nothing read. */
   readonly delivered: boolean;
-  /** When a repeated call was first told that this is spent. Milliseconds since the epoch. */
+  /** When a repeated call was first about to be told that this is spent, and when it had been. Milliseconds since the epoch. */
+  readonly tellingAt?: number;
   readonly toldAt?: number;
   readonly url: string;
   readonly method: string;
@@ -144,7 +143,8 @@ export interface Journal {
   reserve(attempt: Attempt, caps: readonly Cap[]): Promise<CapBlock | KeyTaken | undefined>;
   /**
    * Replaces an attempt as a whole: what the next state lacks, its key too, is gone. Where `mayFollow` says that the state cannot follow,
-   * a decided attempt stays as it is. Rejects where another one is, or was released: somebody took it for dead, and it must not go on.
+   * a decided attempt stays as it is. Rejects where another one is, or was released: somebody took it for dead, and it must not go on; and where
+   * `dropsSwap` says that it would end an attempt as if a swap that it has signed since were not there.
    */
   put(attempt: Attempt): Promise<void>;
   /**
@@ -152,7 +152,10 @@ export interface Journal {
    * Otherwise nothing is written, and the cap without room comes back.
    */
   raise(attempt: Attempt, caps: readonly Cap[]): Promise<CapBlock | undefined>;
-  /** Forgets an attempt that signed no payment, and whose swaps cost nothing; its price counts no more. Nothing if it did, or they have. */
+  /**
+   * Forgets an attempt that signed no payment, of which no swap may still land, and whose swaps cost nothing; its price counts no more. Nothing
+   * for any other.
+   */
   release(id: string): Promise<void>;
   /**
    * Attempts under the same key, where one is given; else those at the same request that a repeated call may have to do with: whose answer was

@@ -28,6 +28,16 @@ export interface SwapCost {
   readonly inputs: Readonly<Record<string, string>>;
   /** Millionths of a dollar of the price that the inputs above have bought already, and that must not count twice. */
   readonly boughtMicroUsd: string;
+  /** Of a bound: what it was reckoned with, so that what the chain shows later counts by the same prices. */
+  readonly prices?: SwapPrices;
+}
+
+/** What 2^64 base units of what a swap takes and brings were worth when it was signed: millionths of a dollar as decimal strings. */
+export interface SwapPrices {
+  /** Rounded up; absent if the token had no price. */
+  readonly input?: string;
+  /** Rounded down; absent if the token had no price, or is not pinned. */
+  readonly output?: string;
 }
 
 export const noSwapCost: SwapCost = {
@@ -92,7 +102,7 @@ export function plusSwap(a: SwapCost, b: SwapCost): SwapCost {
 /** Whether parsed JSON is the cost of swaps, in all that sums look at. */
 export function isSwapCost(value: unknown): value is SwapCost {
   if (typeof value !== 'object' || value === null) return false;
-  const { swaps, inputs, ...rest }: Partial<Record<keyof SwapCost, unknown>> = value;
+  const { swaps, inputs, prices, ...rest }: Partial<Record<keyof SwapCost, unknown>> = value;
   return (
     typeof swaps === 'number' &&
     Number.isSafeInteger(swaps) &&
@@ -100,8 +110,15 @@ export function isSwapCost(value: unknown): value is SwapCost {
     typeof inputs === 'object' &&
     inputs !== null &&
     Object.values(inputs).every(isUnits) &&
-    [rest.lossMicroUsd, rest.feeMicroUsd, rest.lamports, rest.boughtMicroUsd].every(isUnits)
+    [rest.lossMicroUsd, rest.feeMicroUsd, rest.lamports, rest.boughtMicroUsd].every(isUnits) &&
+    (prices === undefined || isSwapPrices(prices))
   );
+}
+
+function isSwapPrices(value: unknown): value is SwapPrices {
+  if (typeof value !== 'object' || value === null) return false;
+  const { input = '0', output = '0' }: Partial<Record<keyof SwapPrices, unknown>> = value;
+  return isUnits(input) && isUnits(output);
 }
 
 /** A negative number would be credit, and BigInt takes more than decimals. */

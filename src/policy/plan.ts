@@ -1,4 +1,5 @@
 import type { OfferRefusal } from '../errors.js';
+import type { Receipt } from '../receipt.js';
 import type { SwapQuote } from '../swap/types.js';
 import type { X402Version } from '../x402/types.js';
 import type { CapUse } from './caps.js';
@@ -28,6 +29,11 @@ export interface Plan {
   readonly swap?: Omit<SwapQuote, 'raw'>;
   /** Lamports of SOL that would be wrapped first, for a payment in wrapped SOL. */
   readonly wrap?: string;
+  /**
+   * What it takes at most, as caps count it; absent if the call asks for no payment. A swap that lands and fails costs its network fee besides, before
+   * it is tried again.
+   */
+  readonly cost?: Receipt['cost'];
   /** The entries of `accepts` that would not be paid, and why. */
   readonly refused: readonly OfferRefusal[];
   /** The most lamports that the swap's network fee may take; the payment's own is the facilitator's. */

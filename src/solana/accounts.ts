@@ -113,7 +113,7 @@ export function decodeTokenAccount(account: Account): TokenAccount | undefined {
 }
 
 /**
- * Lamports that a wrapped SOL account holds beyond its rent and its amount. Anybody may send them, and anybody may have them counted: then
+ * Lamports that a wrapped SOL account holds beyond its rent and its amount. Any wallet may send them, and any may have them counted: then
  * they are wrapped SOL like the rest.
  */
 export function uncountedLamports({ data, lamports }: Account, { isNative, amount }: TokenAccount): bigint {

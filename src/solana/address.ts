@@ -46,7 +46,7 @@ export function addressOf(bytes: Uint8Array): Address {
 }
 
 const RESERVED: ReadonlySet<Address> = new Set([
-  // Its address is 32 zero bytes, the key of nobody.
+  // Its address is 32 zero bytes, the key of no wallet.
   SYSTEM_PROGRAM,
   TOKEN_PROGRAM,
   TOKEN_2022_PROGRAM,

@@ -17,7 +17,7 @@ interface Batch {
 
 /**
  * Reads accounts for calls of the same turn of the event loop in one request, each address once. A call is never split: its accounts are of one slot. What
- * goes wrong goes wrong for all that were asked for together; whoever gives up leaves the others theirs.
+ * goes wrong goes wrong for all that were asked for together; a caller that gives up leaves the others theirs.
  */
 export function batchAccounts(rpc: Pick<Rpc, 'accounts'>, runtime: Pick<Runtime, 'sleep'>): Rpc['accounts'] {
   let open: Batch | undefined;

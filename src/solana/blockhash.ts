@@ -34,7 +34,7 @@ export function createBlockhashSource(rpc: Rpc, runtime: Runtime, maxAgeMs: numb
     const mine = rpc.latestBlockhash({ minContextSlot }).then((value) => ({ value, at }));
     pending = mine;
     const settle = (result: Cached | undefined) => {
-      // Dropped or superseded in the meantime: whoever waits gets it, nobody later.
+      // Dropped or superseded in the meantime: the calls that wait get it, no later one does.
       if (pending !== mine) return;
       pending = undefined;
       if (result !== undefined) cached = result;

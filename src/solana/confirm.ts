@@ -20,7 +20,7 @@ export interface LandInput {
   readonly bytes: Uint8Array;
   readonly lastValidBlockHeight: bigint;
   readonly resendMs: number;
-  /** Asked once the last valid height is final: what became of it, `unknown` while that is not certain. */
+  /** Asked once the last valid height is final, or a node says that it failed: what became of it, `unknown` while that is not certain. */
   readonly lookBack: (signal: AbortSignal) => Promise<Landing>;
   readonly signal?: AbortSignal | undefined;
 }
@@ -95,7 +95,9 @@ async function watch(input: LandInput, signature: string, bell: Bell, signal: Ab
     }
     await bell.wait(Math.min(POLL_MS, resendMs), signal);
     if (isOver()) break;
-    const landing = isPast() ? await answered(() => lookBack(signal)) : decided(await status());
+    const told = isPast() ? undefined : decided(await status());
+    // A failure frees what was reserved for it: it takes more than one answer.
+    const landing = isPast() || told?.outcome === 'failed' ? await answered(() => lookBack(signal)) : told;
     if (landing !== undefined && landing.outcome !== 'unknown') return landing;
   }
   return { outcome: 'unknown' };

@@ -1,6 +1,4 @@
 import { Connection, PublicKey, VersionedTransaction } from '@solana/web3.js';
-import type { AccountInfo } from '@solana/web3.js';
-import { base64 } from '@scure/base';
 import { ConfigError } from '../errors.js';
 import { hideAddress } from '../redact.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../network.js';
@@ -13,10 +11,10 @@ import { askGenesis, checkedNode } from './genesis.js';
 import { knownHeight, mayLiveUntil, type KnownHeight } from './height.js';
 import { readInner } from './inner.js';
 import { readLanded } from './landed.js';
-import { errorText, safeInteger } from './reply.js';
+import { errorText, rawErrorText, readAccount, readSimulatedAccount, readStatus, safeInteger } from './reply.js';
 import { rpcFetch } from './rpc-fetch.js';
 import { createSignatureSocket, type SignatureSocket } from './signature-socket.js';
-import type { Account, CallOptions, Commitment, Rpc, SignatureStatus, Tip } from './rpc.js';
+import type { CallOptions, Commitment, Rpc, Tip } from './rpc.js';
 
 export type { Connection } from '@solana/web3.js';
 
@@ -163,7 +161,7 @@ function rpcOver(all: Nodes): Rpc {
           throw new Fault('invalid', 'it has not as many accounts as were asked for');
         return {
           slot: readSlot(context, call),
-          error: errorText(value.err),
+          error: rawErrorText(value.err),
           logs: value.logs ?? [],
           unitsConsumed: BigInt(safeInteger(value.unitsConsumed ?? 0)),
           accounts: watch.map((_, index) => readSimulatedAccount(accounts[index] ?? null)),
@@ -256,7 +254,7 @@ function toNode(url: string, given: typeof fetch | undefined): Node {
   };
 }
 
-/** Somebody else's Connection has a fetch and errors of its own. */
+/** A Connection of the caller's has a fetch and errors of its own. */
 function ownNode(connection: Connection): Node {
   hideAddress(connection.rpcEndpoint);
   return { connect: () => connection, explain: explainWeb3Error };
@@ -285,34 +283,6 @@ function readSlot(context: { readonly slot: number }, call: CallOptions | undefi
   const slot = safeInteger(context.slot);
   if (slot < (call?.minContextSlot ?? 0)) throw new Fault('unavailable', 'it lags behind the slot that is needed');
   return slot;
-}
-
-function readAccount({ owner, lamports, data, executable }: AccountInfo<Uint8Array>): Account {
-  return { owner: owner.toBase58(), lamports: BigInt(safeInteger(lamports)), data: Uint8Array.from(data), executable };
-}
-
-function readSimulatedAccount(
-  account: { readonly owner: string; readonly lamports: number; readonly data: readonly string[]; readonly executable: boolean } | null,
-): Account | null {
-  if (account === null) return null;
-  const { owner, lamports, data, executable } = account;
-  if (!isAddress(owner) || data[1] !== 'base64') throw new Fault('invalid', 'an account in it cannot be read');
-  return { owner, lamports: BigInt(safeInteger(lamports)), data: base64.decode(data[0] ?? ''), executable };
-}
-
-function readStatus(status: {
-  slot: number;
-  confirmations: number | null;
-  err: unknown;
-  confirmationStatus?: Commitment;
-}): SignatureStatus {
-  const { slot, confirmations, err, confirmationStatus } = status;
-  // Old nodes do not name the commitment; they count confirmations, and stop once it is final.
-  return {
-    slot: safeInteger(slot),
-    commitment: confirmationStatus ?? (confirmations === null ? 'finalized' : 'processed'),
-    error: errorText(err),
-  };
 }
 
 function toKey(address: string): PublicKey {

@@ -13,7 +13,7 @@ export interface MintFacts {
   readonly transferFeeBps: number;
   /** The program that every transfer calls. */
   readonly transferHookProgram?: Address;
-  /** Who can take tokens out of every account. */
+  /** The key that can take tokens out of every account. */
   readonly permanentDelegate?: Address;
   /** What a new token account starts as. */
   readonly defaultState: 'initialized' | 'frozen';

@@ -21,7 +21,7 @@ export interface Question<T> {
   readonly signal: AbortSignal | undefined;
   /** Asks, and reads the answer: what it throws of its own about the answer is a {@link Fault}. */
   readonly ask: (connection: Connection, node: Node) => Promise<T>;
-  /** The answer says itself whose it is. */
+  /** The answer itself says which network it is of. */
   readonly unchecked?: boolean;
 }
 
@@ -80,7 +80,7 @@ export async function askNodes<T>(
       const note = watchNode(node, probe);
       try {
         const task = async (own: AbortSignal) => {
-          // At the same time, so that who takes over for another node is no slower.
+          // At the same time, so that a node that takes over for another is no slower.
           const [value] = await Promise.all([ask(node.connect(own), node), unchecked === true ? undefined : node.admit?.()]);
           return value;
         };
@@ -104,7 +104,7 @@ export async function askNodes<T>(
       for (let rounds = 0; rounds < ROUNDS && !stop.aborted; rounds += 1) {
         const pause = rounds === 0 ? pauseBefore(nodes, left()) : pauseAfter(faults);
         if (pause === undefined || pause >= left()) break;
-        // Timers may be early: who waited as long as a node had asked for has waited long enough.
+        // Timers may be early: a call that waited as long as a node had asked for has waited long enough.
         const waited = systemRuntime.now() + pause;
         if (pause > 0) await systemRuntime.sleep(pause, stop);
         const answer = await round(stop, Math.max(waited, systemRuntime.now()));

@@ -17,7 +17,7 @@ export function networkOf(genesisHash: string): string {
 
 /**
  * A node whose answers count only once it has shown which network it serves: several nodes are several chances to be set to a wrong one.
- * It is asked once, and all who wait share the question; a failure is forgotten.
+ * It is asked once, and all calls that wait share the question; a failure is forgotten.
  */
 export function checkedNode(node: Node, network: string, timeoutMs: number, closed: AbortSignal): Node {
   const late = () => new Fault('timeout', 'it did not answer in time');

@@ -9,6 +9,9 @@ const LIFE = 150n;
 /** Blocks by which the replies of one address may differ that several nodes answer for. */
 const SLACK = 32n;
 
+/** Of so many slots in a row at least one has a block: a slot that ran away from the height is a wrong one. */
+const SLOTS_A_BLOCK = 4n;
+
 /** A node's block height, for as long as it is recent. */
 export interface KnownHeight {
   recent(): Tip | undefined;
@@ -22,11 +25,11 @@ export function knownHeight(tip: Tip, now: () => number): KnownHeight {
 
 /**
  * Whether a blockhash that was the latest at a slot can live until a height: it lives for 150 blocks, and a chain grows by at most one block a
- * slot.
+ * slot, and by not many fewer.
  *
  * @param tip - Of the same node, a little before or after.
  */
 export function mayLiveUntil(lastValidBlockHeight: bigint, slot: number, tip: Tip): boolean {
   const grown = BigInt(Math.max(0, slot - tip.slot));
-  return lastValidBlockHeight > tip.height - SLACK && lastValidBlockHeight <= tip.height + grown + LIFE + SLACK;
+  return lastValidBlockHeight > tip.height + grown / SLOTS_A_BLOCK - SLACK && lastValidBlockHeight <= tip.height + grown + LIFE + SLACK;
 }

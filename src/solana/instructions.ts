@@ -96,7 +96,7 @@ export function revoke(input: { readonly account: Address; readonly authority: A
   });
 }
 
-/** Leaves nobody but the owner able to close a token account. */
+/** Leaves the owner alone able to close a token account. */
 export function dropCloseAuthority(input: {
   readonly account: Address;
   readonly authority: Address;
@@ -139,7 +139,7 @@ export function computeUnitPrice(microLamports: bigint): Instruction {
   });
 }
 
-/** A note on the chain, signed for by nobody in particular. */
+/** A note on the chain, signed for by no account in particular. */
 export function memo(text: string): Instruction {
   return { program: MEMO_PROGRAM, accounts: [], data: new TextEncoder().encode(text) };
 }

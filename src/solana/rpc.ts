@@ -39,6 +39,7 @@ export interface InnerInstruction {
 
 export interface Simulation {
   readonly slot: number;
+  /** In the node's own words, as they came: to be judged, not shown. */
   readonly error: string | null;
   readonly logs: readonly string[];
   readonly unitsConsumed: bigint;

@@ -5,7 +5,7 @@ export type Join<T> = (signal: AbortSignal | undefined) => Promise<T>;
 
 /**
  * Work that several callers wait for, each for as long as it likes. When the last of them has gone before it is done, its signal fires with that one's
- * reason and `abandoned` is called: nobody may join any more.
+ * reason and `abandoned` is called: no caller may join any more.
  */
 export function shareWork<T>(work: (signal: AbortSignal) => Promise<T>, abandoned: () => void): Join<T> {
   const controller = new AbortController();
@@ -15,7 +15,7 @@ export function shareWork<T>(work: (signal: AbortSignal) => Promise<T>, abandone
   const end = () => {
     done = true;
   };
-  // Before anybody who joins hears of it.
+  // Before a caller that joins hears of it.
   outcome.then(end, end);
   return async (signal) => {
     waiting += 1;

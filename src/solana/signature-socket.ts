@@ -11,7 +11,7 @@ export interface AccountWatch {
   end(): void;
 }
 
-/** Hears of signatures and accounts over the node's WebSocket. Silent where there is none: whoever listens polls as well. */
+/** Hears of signatures and accounts over the node's WebSocket. Silent if there is none: each listener polls as well. */
 export interface SignatureSocket {
   subscribe(signature: string, listener: (error: string | null) => void): () => void;
   /** Calls at each change of an account at `confirmed`. */
@@ -67,7 +67,7 @@ const KINDS = [SIGNATURE, ACCOUNT];
 
 /**
  * Opens a socket with the first subscription and closes it with the last. A socket that fails is not opened again for
- * the subscriptions it had. It keeps no process alive: who waits for what it tells has timers for that.
+ * the subscriptions it had. It keeps no process alive: what waits for what it tells has timers for that.
  *
  * web3.js offers its WebSocket through `Connection.onSignature`, which prints each error, asks again without a pause
  * when the node refuses, and reconnects for ever. There is no public way around that, so the socket is taken out of an
@@ -221,7 +221,7 @@ function release(socket: RpcSocket): void {
   }
 }
 
-/** Lets through what we expect and no more: the socket's own reader throws, out of anybody's reach, on `null` or on an odd id. */
+/** Lets through what we expect and no more: the socket's own reader throws, out of every caller's reach, on `null` or on an odd id. */
 function decode(text: unknown): unknown {
   const message: unknown = JSON.parse(String(text));
   if (!isRecord(message)) throw new TypeError('Not a JSON-RPC message.');

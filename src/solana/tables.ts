@@ -71,7 +71,7 @@ function readTable(address: Address, account: Account | null, slot: number): Rea
   // u32 state 1, u64 deactivation slot, u64 last extended slot, u8 where that extension starts.
   if (!isTable || view.getUint32(0, true) !== 1) return { address, state: 'none', addresses: [] };
   if (view.getBigUint64(4, true) !== U64_MAX) return { address, state: 'inactive', addresses: [] };
-  // What was added in this very slot can only be used from the next one on: left out, nobody can name it.
+  // What was added in this very slot can only be used from the next one on: left out, no transaction can name it.
   const usable = view.getBigUint64(12, true) < BigInt(slot) ? count : Math.min(count, view.getUint8(20));
   const keyAt = (index: number) => addressOf(data.subarray(HEADER_BYTES + KEY_BYTES * index, HEADER_BYTES + KEY_BYTES * (index + 1)));
   return { address, state: 'active', addresses: Array.from({ length: usable }, (_, index) => keyAt(index)) };

@@ -100,7 +100,7 @@ export function firstSignature(bytes: Uint8Array): string {
   return base58.encode(first);
 }
 
-/** Who has to sign, fee payer first. */
+/** The wallets that have to sign, fee payer first. */
 export function messageSigners(message: Uint8Array): Address[] {
   const decoded = decodeMessage(message);
   if (decoded === undefined) throw new TypeError('Not a v0 message.');

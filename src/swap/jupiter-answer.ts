@@ -26,7 +26,7 @@ export function invalidAnswer(reason: string, cause?: unknown): TransportError<'
   });
 }
 
-/** A quote that the service did not give cannot be built: it is whoever brought it that has to bring another. */
+/** A quote that the service did not give cannot be built: the caller that brought it has to bring another. */
 export function foreignQuote(): QuoteError<'quote_mismatch'> {
   const reason = 'the quote is not one of this service';
   return new QuoteError('quote_mismatch', `The swap cannot be built: ${reason}. Quote again.`, { details: { reason } });

@@ -17,7 +17,7 @@ export interface Rate {
 const KEYLESS: Rate = { perWindow: 30, burst: 5 };
 const WITH_KEY: Rate = { perWindow: 60, burst: 10 };
 
-/** Whose requests a limiter holds back, and the deadline of each of them. */
+/** The client that a limiter holds back, and the deadline of each of its requests. */
 interface Asking {
   readonly baseUrl: string;
   readonly apiKey: string | undefined;
@@ -34,7 +34,7 @@ export function jupiterLimiter({ baseUrl, apiKey, timeoutMs }: Asking, runtime: 
 
 /**
  * A sliding window of 60 seconds: `burst` requests may leave at once, then one for each `60 s / perWindow`, and never more than
- * `perWindow` in any window. Who asks first leaves first. With `learns`, the limit of a larger plan is read from the answers.
+ * `perWindow` in any window. The first to ask leaves first. With `learns`, the limit of a larger plan is read from the answers.
  */
 export function createLimiter(initial: Rate, runtime: Runtime, learns: boolean): RequestLimiter {
   let rate = initial;

@@ -19,14 +19,14 @@ export interface OwnAccount extends TokenFacts {
   readonly exists: boolean;
   /** Base units; 0n where it does not exist. */
   readonly balance: bigint;
-  /** Lamports that are wrapped SOL as soon as anybody has them counted (`SyncNative`), and so in reach of the swap. */
+  /** Lamports that are wrapped SOL as soon as any wallet has them counted (`SyncNative`), and so in reach of the swap. */
   readonly uncounted: bigint;
   /** Lamports at the address. */
   readonly lamports: bigint;
 }
 
 /**
- * Reads the wallet's own account. One that is frozen, belongs to somebody else, or that somebody else may spend from or close is
+ * Reads the wallet's own account. One that is frozen, belongs to another wallet, or that another may spend from or close is
  * refused (`account_unusable`): a swap into or out of it could not be guarded.
  */
 export function readOwnAccount(wallet: Address, address: Address, token: TokenFacts, account: Account | null): OwnAccount {
@@ -46,7 +46,7 @@ export function onceMade(missing: OwnAccount, rent: bigint): { readonly takes: b
   return { takes: lamports < rent ? rent - lamports : 0n, uncounted: mint === WSOL_MINT ? beyond : 0n };
 }
 
-/** Anybody may send lamports to an address that is no account yet. */
+/** Any wallet may send lamports to an address that is no account yet. */
 export function isThere(account: Account | null): boolean {
   return account !== null && !(account.owner === SYSTEM_PROGRAM && account.data.length === 0);
 }

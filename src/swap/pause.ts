@@ -14,9 +14,9 @@ const FIRST_GAP_MS = 100;
 /** Each further gap is that much of the one before, so that a line of any length is gone in two seconds, and nothing is slowed down for good. */
 const SHRINK = 0.95;
 
-/** Those who wait for one address, of which nobody leaves while it wants to be left alone. */
+/** Requests that wait for one address, of which none leaves while it wants to be left alone. */
 interface Line {
-  /** Nobody waits, and nobody who comes now would have to. */
+  /** None waits, and none that comes now would have to. */
   isOver(): boolean;
   join(timeoutMs: number, signal: AbortSignal | undefined): Promise<void>;
   pause(ms: number): void;
@@ -27,8 +27,8 @@ const lines = new WeakMap<Runtime, Map<string, Line>>();
 
 /**
  * Lets everything leave at once, until an answer of the address is a 429, or says that it was the last of its window: then nothing leaves in this
- * process, of whichever client of that address and key, for as long as the answer asks, 10 seconds at most. Who waits leaves in the order of asking,
- * the first of them some way apart. Who has no time left before its turn, by the deadline of its own client (`timeoutMs`), is refused with `rate_limited`.
+ * process, of whichever client of that address and key, for as long as the answer asks, 10 seconds at most. Requests leave in the order of asking,
+ * the first of them some way apart. One that has no time left before its turn, by the deadline of its own client (`timeoutMs`), is refused with `rate_limited`.
  */
 export function createPauses(address: string, apiKey: string, timeoutMs: number, runtime: Runtime): RequestLimiter {
   const all = lines.get(runtime) ?? new Map<string, Line>();
@@ -90,7 +90,7 @@ function createLine(runtime: Runtime): Line {
       const own = new AbortController();
       const forget = signal === undefined ? undefined : onAbort(signal, () => own.abort(signal.reason));
       const late = runtime.sleep(timeoutMs, own.signal).then(() => own.abort(refusal()));
-      // It ends with the turn, and nobody looks at it.
+      // It ends with the turn, and is not looked at.
       late.catch(() => undefined);
       waiting += 1;
       const turn = last.then(() => admit(own.signal));

@@ -110,3 +110,15 @@ export function accountBytes(mint: Mint): number {
   if (mint.tokenProgram === TOKEN_PROGRAM) return 165;
   return mint.extensions.reduce((bytes, name) => bytes + (ACCOUNT_EXTENSION_BYTES[name] ?? 0), 170);
 }
+
+/** Rent of the wallet's own account for a mint, if there is none yet. */
+export async function newAccountRent(
+  rpc: Pick<Rpc, 'accounts' | 'rent'>,
+  wallet: Address,
+  mint: Address,
+  options: CallOptions,
+): Promise<bigint> {
+  const { legs } = await readRawWallet(rpc, wallet, [mint], options);
+  const [leg] = legs;
+  return leg === undefined || leg.account !== null ? 0n : rpc.rent(accountBytes(leg.mint), options);
+}

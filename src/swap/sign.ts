@@ -6,7 +6,7 @@ import { assembleTransaction, firstSignature, messageSigners } from '../solana/t
 
 /**
  * Has the wallet sign a message of ours and puts the wire bytes together. Throws `signing_failed` where the signer refuses or
- * signs something else, and `self_check_failed` where the message asks for anybody else's signature.
+ * signs something else, and `self_check_failed` if the message asks for another wallet's signature.
  */
 export async function signMessage(
   signer: Signer,

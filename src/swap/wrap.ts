@@ -28,7 +28,7 @@ export interface ComposedWrap {
   readonly floors: Floors;
 }
 
-/** SOL into wrapped SOL, for a payment that is made in it: nobody else's instruction takes part, so there is no guard. */
+/** SOL into wrapped SOL, for a payment that is made in it: no foreign instruction takes part, so there is no guard. */
 export function composeWrap(parts: WrapParts): ComposedWrap {
   const { wallet, account, amount, compute, blockhash } = parts;
   const instructions = [

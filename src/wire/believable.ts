@@ -1,6 +1,6 @@
 import type { ErrorCode, ExactChangeError } from '../errors.js';
 
-// Only who signs and pays can know of these,
+// Only a party that signs and pays can know of these,
 const OF_A_PAYER: readonly ErrorCode[] = [
   'signing_failed',
   'self_check_failed',
@@ -9,11 +9,11 @@ const OF_A_PAYER: readonly ErrorCode[] = [
   'payment_in_progress',
   'already_spent',
 ];
-// and of these only who sends.
+// and of these only one that sends.
 const OF_A_SENDER: readonly ErrorCode[] = ['swap_failed', 'swap_expired', 'swap_uncertain'];
 
 /**
- * Whether who quotes, builds and plans for a client can know what its error says of money, which would be taken for true. `sent`: it was handed a
+ * Whether a service that quotes, builds and plans for a client can know what its error says of money, which would be taken for true. `sent`: it was handed a
  * signed swap by this call, and may have sent it.
  */
 export function isBelievable(code: ErrorCode, { funds, moved }: Pick<ExactChangeError, 'funds' | 'moved'>, sent: boolean): boolean {

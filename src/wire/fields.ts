@@ -61,7 +61,7 @@ export function within(least: number, most: number): v.GenericSchema<number> {
 /** Basis points that a service worked out: a price may also have moved in our favour, and by parts of one. */
 export const impact = v.nullable(v.pipe(v.number('must be a number or null.'), v.finite('must be a number or null.')));
 
-/** Somebody's words: shown at most, so they are made fit to be, on either side. */
+/** Words of others: shown at most, so they are made fit to be, on either side. */
 export const text = v.pipe(v.string('must be text.'), v.transform(cleanText));
 
 /** A name that is looked up or shown. */
@@ -88,7 +88,7 @@ function isWebAddress(address: string): boolean {
   }
 }
 
-/** What a field may hold in front of whoever reads a request: a header's value, say. */
+/** What a field may hold in front of the readers of a request: a header's value, say. */
 export function upTo(characters: number): v.GenericSchema<string> {
   const rule = `must be text of at most ${characters} characters.`;
   return v.pipe(v.string(rule), v.maxLength(characters, rule));

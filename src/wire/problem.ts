@@ -122,7 +122,7 @@ export function errorOf(value: unknown, { sent = false }: { readonly sent?: bool
 // What the chain says of a signed swap, if the service is honest; its signature is there to look up.
 const OF_THE_CHAIN: readonly string[] = ['swap_failed', 'swap_expired'];
 
-/** Of something signed nobody is believed that it came to nothing: sent again it is the same, and another signed beside it is not. */
+/** Of something signed no service is believed that it came to nothing: sent again it is the same, and another signed beside it is not. */
 function verdict({ funds, moved: landed, retry }: Problem, code: ErrorCode, sent: boolean): Pick<Problem, 'funds' | 'moved' | 'retry'> {
   const isOpen = sent && funds === 'untouched' && !OF_THE_CHAIN.includes(code);
   return isOpen ? { funds: 'uncertain', moved: landed, retry: 'same' } : { funds, moved: landed, retry };

@@ -7,7 +7,7 @@ const SHOWN_PATH = 100;
 /** A value, if it fits; otherwise where it does not, and the rule that it breaks there. Neither quotes the value. */
 export type Reading<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly path: string; readonly rule: string };
 
-/** Reads a value that nobody vouches for. What the schema does not name is refused or left out, as the schema has it. */
+/** Reads a value of a stranger. What the schema does not name is refused or left out, as the schema has it. */
 export function readAs<T>(schema: v.GenericSchema<unknown, T>, value: unknown): Reading<T> {
   const result = v.safeParse(schema, value, { abortEarly: true, abortPipeEarly: true });
   if (result.success) return { ok: true, value: result.output };

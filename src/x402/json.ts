@@ -19,7 +19,7 @@ const PLAIN_INTEGER = /^(?:0|[1-9][0-9]*)$/;
 class Unreadable extends Error {}
 
 /**
- * Parses JSON that nobody vouches for: like `JSON.parse`, but with bounds on size and depth, no key twice in one
+ * Parses JSON of a stranger: like `JSON.parse`, but with bounds on size and depth, no key twice in one
  * object, no key that names a prototype, and a deeply frozen result.
  */
 export function readJson(text: string): JsonReading {
@@ -29,7 +29,7 @@ export function readJson(text: string): JsonReading {
   });
 }
 
-/** The same rules for a value that somebody else has parsed; the result is a frozen copy. */
+/** The same rules for a value that its caller has parsed; the result is a frozen copy. */
 export function copyJson(value: unknown): JsonReading {
   return guarded(() => copy(value, 1, { characters: JSON_LIMITS.characters }));
 }

@@ -161,9 +161,10 @@ function unsupported(why: string): Refused {
 function refuse(entry: PaymentRequirements, index: number, network: string, { code, why }: Refused): OfferReading {
   const message = `Offer ${index + 1} ${why}. ${NEXT[code]}`;
   const untrusted = shownStrings(entry);
+  const named = field(entry, 'network');
   const error =
     code === 'unsupported_network'
-      ? new ProtocolError(code, message, { details: { network: toNetwork(untrusted['network'] ?? '') ?? 'other' }, untrusted })
+      ? new ProtocolError(code, message, { details: { network: toNetwork(typeof named === 'string' ? named : '') ?? 'other' }, untrusted })
       : new ProtocolError(code, message, { details: { reason: why }, untrusted });
   return { ok: false, refusal: Object.freeze({ index, code, message, untrusted }), error };
 }

@@ -21,7 +21,7 @@ const MAX_ACCEPTS = 32;
 /** Of an offer's keys, those that nothing else uses; `scheme` and `network` are words of card payments too. */
 const OFFER_KEYS = ['payTo', 'asset', 'maxAmountRequired'] as const;
 
-/** What this module has read: everything else that looks like it is somebody's word, its `url` too. */
+/** What this module has read: everything else that looks like it is a stranger's word, its `url` too. */
 const parsed = new WeakSet();
 
 /** Whether terms are of our own reading, and so bounded, frozen, and from where they say. */
@@ -96,7 +96,7 @@ export function claimsPayment(text: string): boolean {
     const value: unknown = JSON.parse(json);
     return typeof value === 'object' && value !== null && isClaim(value);
   } catch {
-    // Broken or cut off: the key that nobody else uses decides.
+    // Broken or cut off: the key that no other protocol uses decides.
     return /"x402Version"\s*:/.test(json);
   }
 }

@@ -40,7 +40,7 @@ export function checkOwnPayment(message: Uint8Array, expected: ExactPayment): vo
   });
 }
 
-/** The accounts must follow from the offer, whoever derived them before. */
+/** The accounts must follow from the offer, whatever derived them before. */
 function checkFacts({ offer, payer, source, destination, tokenProgram, decimals, nonce, price }: ExactPayment): void {
   if (tokenProgram !== TOKEN_PROGRAM && tokenProgram !== TOKEN_2022_PROGRAM) throw failed('the token program is not a token program');
   if (source !== associatedTokenAddress(payer, offer.mint, tokenProgram)) throw failed("the source is not the payer's token account");

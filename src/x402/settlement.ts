@@ -7,6 +7,8 @@ import type { JsonObject, Settlement } from './types.js';
 
 /** Base58 of 64 bytes. */
 const SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{64,88}$/;
+/** The codes that say more than "refused", at the end of what facilitators put before them (`autopay/outcomes.ts`). */
+const DECISIVE = /(?:^|_)(settlement_pending|duplicate_settlement)$/;
 
 /** Reads the seller's word on the settlement, `PAYMENT-RESPONSE` or `X-PAYMENT-RESPONSE`; undefined where there is none to read. */
 export function readSettlement(headers: PaymentRequiredParts['headers']): Settlement | undefined {
@@ -47,5 +49,10 @@ function text(object: JsonObject, key: string): string | undefined {
 
 /** Facilitators in Go write `_solana_` where all others write `_svm_` (x402.md 1.8). */
 function reason(object: JsonObject | undefined, key: string): string | undefined {
-  return object === undefined ? undefined : text(object, key)?.replace(/_solana_/g, '_svm_');
+  const said = object === undefined ? undefined : field(object, key);
+  if (object === undefined || typeof said !== 'string') return undefined;
+  const shown = text(object, key)?.replace(/_solana_/g, '_svm_');
+  // What decides is read as it came: a secret of ours, which is hidden, may be a part of it.
+  const code = DECISIVE.exec(said.trim())?.[1];
+  return code === undefined || shown?.endsWith(code) === true ? shown : code;
 }

@@ -55,7 +55,7 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
         expect(await theirs.ledger.take('account', 'one', 100n, 1_000)).toEqual({ before: undefined });
       });
 
-      it('that ends a hold once, whoever does', async () => {
+      it('that ends a hold once, whichever payer does', async () => {
         await mine.ledger.see('account', { amount: 100n, at: 0 });
         await mine.ledger.hold('account', 'one', 10n);
         await mine.ledger.hold('account', 'two', 20n);
@@ -138,7 +138,7 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
         expect(await theirs.locks.hold(['x'], async () => 'free')).toBe('free');
       });
 
-      it('that nobody needs to wait for any longer than they want to, and only then', async () => {
+      it('that no payer needs to wait for any longer than it wants to, and only then', async () => {
         const held = holding(mine, ['x']);
         await held.begun;
         const controller = new AbortController();

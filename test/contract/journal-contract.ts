@@ -5,7 +5,7 @@ import { attemptStates, mayFollow, type AttemptState } from '../../src/journal/s
 import type { Attempt, Journal, Owner } from '../../src/journal/types.js';
 import { counts, takenOf, type Cap } from '../../src/policy/caps.js';
 import { costOf, type SwapCost } from '../../src/policy/cost.js';
-import { attemptOf, DAY_MS, dayCap, fullAttemptOf, idsOf, listOf, NOW, totalCap } from '../helpers/attempts.js';
+import { attemptOf, DAY_MS, dayCap, fullAttemptOf, idsOf, listOf, NOW, signedSwapOf, totalCap } from '../helpers/attempts.js';
 
 /** A journal as one process has it open. */
 export interface OpenJournal {
@@ -465,6 +465,74 @@ export function journalContract(name: string, open: () => Promise<OpenJournal>, 
         const one = await reserved();
         await journal.release(randomUUID());
         expect(await all()).toEqual([one]);
+      });
+    });
+
+    describe('that keeps a swap which may still land', () => {
+      const swap = signedSwapOf();
+      const outcome = { state: 'failed', code: 'swap_expired' } as const;
+      const swapping = swapCost(40);
+      /** An attempt as another process listed it, and as it stands since it signed a swap. */
+      const overtaken = async () => {
+        const listed = await reserved({ swapping });
+        const standing = { ...listed, swap };
+        await journal.put(standing);
+        return { listed, standing };
+      };
+      const price = 10_000n;
+
+      it('by releasing nothing of its attempt, reserved or abandoned', async () => {
+        const { standing } = await overtaken();
+        await journal.release(standing.id);
+        expect([await all(), await used(dayCap(0n))]).toEqual([[standing], price + 41n]);
+        await journal.put({ ...standing, state: 'abandoned' });
+        await journal.release(standing.id);
+        expect([await all(), await used(dayCap(0n))]).toEqual([[{ ...standing, state: 'abandoned' }], 41n]);
+      });
+
+      it.each<[string, Partial<Attempt>]>([
+        ['abandoned, by a record of before it', { state: 'abandoned' }],
+        ['unpaid, by a record of before it', { state: 'unpaid', swapped: swapCost(1) }],
+        ['abandoned, with the swap before it', { state: 'abandoned', swap: { ...swap, signature: 'the one before' } }],
+        ['unpaid, with what became of the swap before it', { state: 'unpaid', swap: { ...swap, signature: 'the one before', outcome } }],
+        ['unpaid, without what became of it', { state: 'unpaid', swap }],
+      ])('by refusing to end its attempt as %s', async (_, end) => {
+        const { listed, standing } = await overtaken();
+        await expect(journal.put({ ...listed, ...end })).rejects.toThrow(standing.id);
+        expect([await all(), await used(dayCap(0n))]).toEqual([[standing], price + 41n]);
+      });
+
+      it('until it is decided: then its attempt ends, and may be released', async () => {
+        const { standing } = await overtaken();
+        await journal.put({ ...standing, state: 'abandoned' });
+        const { swapping: _bound, ...ended } = { ...standing, state: 'abandoned' as const, swap: { ...swap, outcome } };
+        await journal.put(ended);
+        expect(await all()).toEqual([ended]);
+        await journal.release(ended.id);
+        expect(await all()).toEqual([]);
+        const second = (await overtaken()).standing;
+        const unpaid: Attempt = { ...second, state: 'unpaid', swap: { ...swap, outcome }, swapped: swapCost(1) };
+        await journal.put(unpaid);
+        expect(await all()).toEqual([unpaid]);
+      });
+
+      it('and what became of it with what the next one may take: in one write, under the caps', async () => {
+        const { standing } = await overtaken();
+        const next: Attempt = { ...standing, swap: { ...swap, outcome }, swapping: swapCost(50) };
+        expect(await journal.raise(next, [dayCap(price + 50n)])).toEqual({ cap: dayCap(price + 50n), used: 0n });
+        expect(await all()).toEqual([standing]);
+        expect(await journal.raise(next, [dayCap(price + 51n)])).toBeUndefined();
+        expect(await all()).toEqual([next]);
+      });
+
+      it('when one writes it while another ends its attempt: one of both stands, and the swap with it', async () => {
+        for (let round = 0; round < 20; round += 1) {
+          const one = await reserved({ swapping });
+          const end = round % 2 === 0 ? journal.release(one.id) : journal.put({ ...one, state: 'unpaid', swapped: swapCost(1) });
+          const [put] = await Promise.allSettled([journal.put({ ...one, swap }), end]);
+          const stands = (await all()).find(({ id }) => id === one.id);
+          expect(stands?.swap).toEqual(put.status === 'fulfilled' ? swap : undefined);
+        }
       });
     });
 

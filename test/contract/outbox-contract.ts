@@ -194,7 +194,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         expect(await take({ now: now + 2 * LEASE_MS })).toEqual([job]);
       });
 
-      it('are ended by whoever had them, also when another has them by now', async () => {
+      it('are ended by the worker that had them, also when another has them by now', async () => {
         const job = await oneTaken();
         const [again] = await take({ now: now + LEASE_MS });
         await outbox.finish(job, []);

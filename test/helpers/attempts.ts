@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Attempt } from '../../src/journal/types.js';
+import type { Attempt, SignedSwap } from '../../src/journal/types.js';
 import type { Cap } from '../../src/policy/caps.js';
 
 export const DAY_MS = 86_400_000;
@@ -26,6 +26,21 @@ export function attemptOf(over: Partial<Attempt> = {}): Attempt {
   };
 }
 
+/** A swap that the chain has not decided. */
+export function signedSwapOf(over: Partial<SignedSwap> = {}): SignedSwap {
+  return {
+    signature: 'swap signature',
+    transaction: 'AAECAwQ=',
+    blockhash: 'b',
+    blockhashSlot: 0,
+    lastValidBlockHeight: '9007199254740993',
+    before: { amount: '18446744073709551615', slot: 0 },
+    ...{ inputMint: 'in', outputMint: 'out', provider: 'provider', source: 'from', output: 'to' },
+    quoted: { inAmount: '1', outAmount: '2', feeLamports: '3' },
+    ...over,
+  };
+}
+
 /** An attempt with all that one can have, in letters that are not all plain. */
 export function fullAttemptOf(over: Partial<Attempt> = {}): Attempt {
   return attemptOf({
@@ -38,18 +53,7 @@ export function fullAttemptOf(over: Partial<Attempt> = {}): Attempt {
     resigns: 'an earlier one',
     amount: '18446744073709551615',
     microUsd: '99999999999999999999999999',
-    swap: {
-      ...{
-        signature: 'swap signature',
-        transaction: 'AAECAwQ=',
-        blockhash: 'b',
-        blockhashSlot: 0,
-        lastValidBlockHeight: '9007199254740993',
-      },
-      before: { amount: '18446744073709551615', slot: 0 },
-      ...{ inputMint: 'in', outputMint: 'out', provider: 'provider', source: 'from', output: 'to' },
-      quoted: { inAmount: '1', outAmount: '2', feeLamports: '3' },
-    },
+    swap: signedSwapOf(),
     payment: {
       header: { name: 'PAYMENT-SIGNATURE', value: 'e30='.repeat(500) },
       payerSignature: 'payer signature',

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 /** The program of a contender: takes the path, and the id of what it reserves. */
 export const CHILD = fileURLToPath(new URL('./file-journal.child.ts', import.meta.url));
 const NODE = [process.execPath, '--import', 'tsx', CHILD];
+const CONTAINED = ['unshare', '--user', '--map-root-user', '--pid', '--fork', '--mount-proc'];
 
 /** A process that has tried to get the journal of a file, and keeps what it got until it is killed. */
 export interface Contender {
@@ -44,8 +45,10 @@ export function createContenders() {
   return {
     start: (path: string) => start([...NODE, path], false),
     /** As a container is to its host. Works without root. */
-    startContained: (path: string, id = 'contained') =>
-      start(['unshare', '--user', '--map-root-user', '--pid', '--fork', '--mount-proc', ...NODE, path, id], true),
+    startContained: (path: string, id = 'contained') => start([...CONTAINED, ...NODE, path, id], true),
+    /** As a container whose system gives it a boot id of its own: what the file at `boot` says. */
+    startBooted: (path: string, boot: string, id = 'booted') =>
+      start([...CONTAINED, 'sh', '-c', 'mount --bind "$0" /proc/sys/kernel/random/boot_id && exec "$@"', boot, ...NODE, path, id], true),
     /** Sees the file at a second path, at which the file itself is mounted. */
     startMounted: (path: string, at: string) =>
       start(

@@ -1,7 +1,10 @@
 import { memoryJournal, type Attempt, type Journal } from 'exact-change';
 import { createSandbox, type Sandbox } from 'exact-change/sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { closePayers, failureOf, payerOn } from '../helpers/payer.js';
+import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
+import { offerOf, settle, settlementHeader } from '../helpers/settling.js';
 
 let sandbox: Sandbox;
 
@@ -35,7 +38,7 @@ function slow(
   return { journal: { ...inner, put }, written, letWrite };
 }
 
-describe('who gives up a paid request', () => {
+describe('a caller that gives up a paid request', () => {
   it.each([0, 1] as const)(
     'hears of it at once, while the journal still writes, and pays nothing more by the next call (resign: %i)',
     async (resign) => {
@@ -54,16 +57,37 @@ describe('who gives up a paid request', () => {
     },
   );
 
-  it('while its answer is put on record hears of it at once, and is not taken to have the answer', async () => {
+  it('while the end of its answer is put on record has the answer at once', async () => {
     const controller = new AbortController();
     const { journal, written, letWrite } = slow(
       ({ delivered }) => delivered,
       () => controller.abort(),
     );
     const payer = await payerOn(sandbox, { USDC: '1' }, { journal });
-    await expect(payer.client.fetch(usdc(), { signal: controller.signal })).rejects.toMatchObject({ name: 'AbortError' });
+    const response = await payer.client.fetch(usdc(), { signal: controller.signal });
+    expect(await response.json()).toMatchObject({ ok: true });
     expect(written).toEqual([]);
     const next = payer.client.fetch(usdc());
+    letWrite();
+    expect((await next).status).toBe(200);
+    expect(payer.signed.map(({ kind }) => kind)).toEqual(['payment', 'payment']);
+  });
+
+  it('while an answer without a body is put on record hears of it at once, and is not taken to have the answer', async () => {
+    const controller = new AbortController();
+    const { journal, written, letWrite } = slow(
+      ({ delivered }) => delivered,
+      () => controller.abort(),
+    );
+    const seller = await startSeller((request, response) => {
+      if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
+      void settle(sandbox, request).then((settled) => response.writeHead(204, settlementHeader({ ...settled })).end());
+    });
+    onTestFinished(() => seller.close());
+    const payer = await payerOn(sandbox, { USDC: '1' }, { journal });
+    await expect(payer.client.fetch(seller.url, { signal: controller.signal })).rejects.toMatchObject({ name: 'AbortError' });
+    expect(written).toEqual([]);
+    const next = payer.client.fetch(seller.url);
     letWrite();
     await failureOf(next, 'already_spent');
     expect(payer.signed.map(({ kind }) => kind)).toEqual(['payment']);

@@ -1,4 +1,4 @@
-import { memoryJournal, SOLANA_MAINNET, type ClientOptions, type Plan, type SigningIntent } from 'exact-change';
+import { memoryJournal, SOLANA_MAINNET, type ClientOptions, type Plan, type Receipt, type SigningIntent } from 'exact-change';
 import { createSandbox, type Sandbox } from 'exact-change/sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { listOf } from '../helpers/attempts.js';
@@ -6,7 +6,7 @@ import { startTaker } from '../helpers/bounds.js';
 import { landed, until } from '../helpers/chain.js';
 import { closePayers, failureOf, payerOn, recordingSigner, type Payer } from '../helpers/payer.js';
 import { refusal } from '../helpers/untouched.js';
-import { paidOf } from '../helpers/worth.js';
+import { microUsd, paidOf } from '../helpers/worth.js';
 
 let sandbox: Sandbox;
 
@@ -59,6 +59,19 @@ async function ordered(funds: Parameters<Sandbox['createWallet']>[0], options: C
   return { payer, log };
 }
 
+/** What was paid keeps to what was shown, part by part; its rent is shown to the lamport. */
+function expectWithin(cost: Receipt['cost'] | undefined, most: Plan['cost']): void {
+  const numbers = (one: Plan['cost']) => {
+    const { usd = '', parts, networkFeeLamports = '', rentLamports = '' } = one ?? {};
+    const dollars = [usd, parts?.payments ?? '', parts?.swaps ?? '', parts?.fees ?? ''].map(microUsd);
+    return [...dollars, BigInt(networkFeeLamports), BigInt(rentLamports)];
+  };
+  const shown = numbers(most);
+  numbers(cost).forEach((value, index) => expect([index, value <= (shown[index] ?? 0n)]).toEqual([index, true]));
+  expect(cost?.rentLamports).toBe(most?.rentLamports);
+  expect(microUsd(cost?.usd ?? '')).toBeGreaterThan(0n);
+}
+
 describe('what is approved is what is signed', () => {
   it('a payment: asked once, before the signature, with what lands', async () => {
     const { approve, shown } = yes();
@@ -67,6 +80,8 @@ describe('what is approved is what is signed', () => {
     expect(response.status).toBe(200);
     const [plan, ...more] = shown;
     expect([plan?.swap, plan?.wrap, more]).toEqual([undefined, undefined, []]);
+    const parts = { payments: '0.01', swaps: '0', fees: '0' };
+    expect(plan?.cost).toEqual({ usd: '0.01', parts, networkFeeLamports: '0', rentLamports: '0' });
     const { USDC } = sandbox.mints;
     expect(plan).toMatchObject({ url: url('/usdc'), method: 'GET', status: 402, maxFeeLamports: '0' });
     expect(plan?.payment).toEqual({
@@ -107,6 +122,13 @@ describe('what is approved is what is signed', () => {
     expect(-change(swap?.inputMint)).toBeLessThanOrEqual(BigInt(swap?.maxInAmount ?? 0));
     expect(change(swap?.outputMint)).toBeGreaterThanOrEqual(BigInt(swap?.minOutAmount ?? 0));
     expect(fee).toBeLessThanOrEqual(BigInt(shown[0]?.maxFeeLamports ?? 0));
+    const [receipt] = await listOf(payer.client.receipts());
+    expectWithin(receipt?.cost, shown[0]?.cost);
+    const confirmed = payer.events.find((event) => event.type === 'swap.confirmed');
+    const parts = { ...receipt?.cost.parts, payments: '0' };
+    expect(confirmed).toMatchObject({ cost: { ...receipt?.cost, parts, usd: expect.any(String) } });
+    const swapUsd = microUsd(parts.swaps ?? '') + microUsd(parts.fees ?? '');
+    expect(microUsd(confirmed?.type === 'swap.confirmed' ? (confirmed.cost?.usd ?? '') : '')).toBe(swapUsd);
     expect(payer.signed.find(({ kind }) => kind === 'payment')).toMatchObject({ amount: payment?.amount, payTo: payment?.payTo });
   });
 
@@ -117,6 +139,8 @@ describe('what is approved is what is signed', () => {
     const payer = await payerOn(sandbox, { SOL: '0.5' }, { autoSwap: true, policy: { approve } });
     expect((await payer.client.fetch(seller.url)).status).toBe(200);
     expect(shown.map(({ payment, swap }) => [payment?.amount, swap])).toEqual([['50000', undefined]]);
+    const [receipt] = await listOf(payer.client.receipts());
+    expectWithin(receipt?.cost, shown[0]?.cost);
     const signedWrap = payer.signed.find(({ kind }) => kind === 'swap');
     expect(signedWrap).toMatchObject({ inputMint: sandbox.mints.SOL.address, maxInAmount: shown[0]?.wrap });
   });
@@ -355,7 +379,7 @@ describe('while approval is awaited', () => {
   });
 });
 
-describe('who is asked', () => {
+describe('the person that is asked', () => {
   it('client.pay asks too, and a no signs nothing', async () => {
     const { approve, shown } = yes();
     const payer = await holder(approve);
@@ -368,14 +392,14 @@ describe('who is asked', () => {
     await refusal(sandbox, strict, 'approval_refused', () => strict.client.pay(again));
   });
 
-  it('client.plan asks nobody', async () => {
+  it('client.plan does not ask', async () => {
     const { approve, shown } = yes();
     const payer = await swapper(approve);
     expect((await payer.client.plan(url('/usdc'))).swap).toBeDefined();
     expect(shown).toEqual([]);
   });
 
-  it('nobody is asked for what the caps or lists refuse', async () => {
+  it('is not asked for what the caps or lists refuse', async () => {
     const { approve, shown } = yes();
     const payer = await payerOn(sandbox, rich, { policy: { approve, maxPerPayment: '0.005' } });
     await failureOf(payer.client.fetch(url('/usdc')), 'amount_over_limit');
@@ -386,7 +410,7 @@ describe('who is asked', () => {
     expect(shown).toEqual([]);
   });
 
-  it('nobody is asked for a payment that is presented again', async () => {
+  it('is not asked for a payment that is presented again', async () => {
     const { approve, shown } = yes();
     const payer = await holder(approve);
     const stop = payer.client.on('payment.sent', () => {

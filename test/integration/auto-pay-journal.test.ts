@@ -400,7 +400,7 @@ describe('what is handed over', () => {
     expect(jobs?.map(({ event: { type, data } }) => [type, data.id])).toEqual([['payment.settled', ready.body.id]]);
   });
 
-  it('is given up where nobody signs the payment that its swap was for, and its budget is free again', async () => {
+  it('is given up when the payment that its swap was for is not signed, and its budget is free again', async () => {
     const journal = memoryJournal({ outbox: true });
     let giveUp = (): void => undefined;
     const patience = new Promise<void>((resolve) => (giveUp = resolve));

@@ -145,7 +145,7 @@ describe('a node that never answers', () => {
     ['getLatestBlockhash', [...PAYING, 'swap', 'warm']],
     // What a blockhash is held against.
     ['getEpochInfo', [...PAYING, 'swap', 'warm']],
-    ['getMinimumBalanceForRentExemption', ['fetch with a swap', 'swap']],
+    ['getMinimumBalanceForRentExemption', ['fetch with a swap', 'plan', 'swap']],
     ['simulateTransaction', ['fetch with a swap', 'swap']],
     // Not needed, or only once the money has moved.
     ['getRecentPrioritizationFees', []],
@@ -372,7 +372,7 @@ describe('a WebSocket that never speaks', () => {
   });
 });
 
-describe('a signer that answers when nobody waits any more', () => {
+describe('a signer that answers when no call waits any more', () => {
   /** Its signatures of one kind come when the test says so. */
   async function slow(kind: 'swap' | 'payment', funds: Funds, options: ClientOptions) {
     const { address, secretKey } = await sandbox.createWallet(funds);
@@ -431,7 +431,7 @@ describe('a signer that answers when nobody waits any more', () => {
   });
 });
 
-describe('a caller who gives up', () => {
+describe('a caller that gives up', () => {
   const METHODS = ['getGenesisHash', 'getMultipleAccounts', 'getLatestBlockhash', 'getTokenAccountsByOwner', 'simulateTransaction'];
   const GATES: readonly (readonly [what: string, hold: () => Held])[] = [
     ...METHODS.map((method) => [method, () => node.hold(asks(method))] as const),

@@ -33,7 +33,7 @@ it('prints every step of a call that swaps and pays, with the numbers of this ru
   expect(step(run, 'merchant')[0]).toMatch(/ got 0\.01 USDC$/);
 });
 
-it('fails where nobody settles', async () => {
+it('fails when no facilitator settles', async () => {
   const run = await demo('--without-facilitator');
   expect(run.code).not.toBe(0);
   expect(step(run, 'answer')).toEqual([]);

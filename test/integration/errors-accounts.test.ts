@@ -133,7 +133,7 @@ describe('own accounts that cannot be used', () => {
     expect(error.message).toContain(account);
   });
 
-  it('one that belongs to somebody else by now: it is empty to us, and no swap goes into it', async () => {
+  it('one that belongs to another wallet by now: it is empty to us, and no swap goes into it', async () => {
     const payer = await payerOn(sandbox, { USDC: '1', SOL: '1', BONK: '5000000' });
     rewrite(await ownAccount(payer.address, 'USDC'), (data) => data.set(new Uint8Array(32).fill(7), OWNER));
     const error = await refusal(sandbox, payer, 'insufficient_funds', () => payer.client.fetch(`${sandbox.apiUrl}/usdc`));
@@ -144,7 +144,7 @@ describe('own accounts that cannot be used', () => {
 
   it.each([
     ['a delegate may spend from', DELEGATE],
-    ['somebody else may close', CLOSE_AUTHORITY],
+    ['another wallet may close', CLOSE_AUTHORITY],
   ] as const)('one that %s, for a swap', async (_, offset) => {
     const payer = await payerOn(sandbox, { USDC: '0.001', SOL: '1', BONK: '5000000' }, { autoSwap: true });
     const account = await ownAccount(payer.address, 'USDC');
@@ -176,12 +176,12 @@ describe('mints that are not what they seem', () => {
     ['will take one', [comingFee(10_000)]],
     ['runs a program on each transfer', [transferHook(STRANGER)]],
     ['has a hook without a program', [transferHook('11111111111111111111111111111111')]],
-    ['somebody else may take from every account', [permanentDelegate(STRANGER)]],
+    ['a stranger may take from every account', [permanentDelegate(STRANGER)]],
     ['is paused', [paused]],
     ['could be paused', [running]],
     ['cannot be transferred', [nonTransferable]],
     ['freezes new accounts', [startsFrozen]],
-    ['has an extension that nobody knows', [unknownExtension]],
+    ['has an extension that is not known', [unknownExtension]],
   ])('one that %s', async (_, extensions) => {
     await issue(6, extensions);
     const payer = await payerOn(sandbox, { SOL: '1' }, { autoSwap: true, policy: { maxAmount: { [NEW_MINT]: '1000000' } } });

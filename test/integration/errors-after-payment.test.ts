@@ -412,7 +412,7 @@ describe('an abort on the way', () => {
     },
   );
 
-  it('before the call: nothing is asked of anybody', async () => {
+  it('before the call: no node, service or seller is asked', async () => {
     const payer = await holder();
     const calls = sandbox.controls.api.calls();
     await expect(payer.client.fetch(url('/usdc'), { signal: AbortSignal.abort('no') })).rejects.toBe('no');

@@ -53,7 +53,7 @@ describe('a seller that', () => {
     expect(seller.paid).toEqual([]);
   });
 
-  it('asks for a token that calls itself USDC is refused: what nobody trades has no price, and a name is none', async () => {
+  it('asks for a token that calls itself USDC is refused: what no market trades has no price, and a name is none', async () => {
     sandbox.chain.setAccount(address(IMITATION), { lamports: 10n ** 9n, data: mintBytes(6), owner: address(TOKEN), executable: false });
     const imitation = { ...sandbox.mints.USDC, address: address(IMITATION) };
     await sandbox.chain.fundToken(address(sandbox.merchant), imitation, 1n);

@@ -273,6 +273,7 @@ describe('a journal that fails', () => {
     const payer = await payerOn(sandbox, { USDC: '1' }, { journal: { ...whole, put } });
     const response = await payer.client.fetch(url('/usdc'));
     expect(response.status).toBe(200);
+    expect(await response.json()).toMatchObject({ ok: true });
     expect(receiptOf(response)?.payment.amount).toBe('10000');
     expect(puts).toBeGreaterThan(1);
   });

@@ -36,7 +36,7 @@ it('not_allowed: the list and what it refuses are in the details', async () => {
   expect(error).toMatchObject({ name: 'PolicyError', retry: 'never', details: { list: 'deny.payees', value: sandbox.merchant } });
 });
 
-it('approval_refused: whoever was asked did not say yes', async () => {
+it('approval_refused: the hook did not say yes', async () => {
   const payer = await payerOn(sandbox, { USDC: '1' }, { policy: { approve: () => false } });
   const error = await refusal(sandbox, payer, 'approval_refused', () => payer.client.fetch(url()));
   expect(error).toMatchObject({ name: 'PolicyError', retry: 'never', details: { reason: 'refused' } });

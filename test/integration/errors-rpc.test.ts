@@ -194,7 +194,7 @@ describe('a swap that was sent', () => {
     expect((await payer.again({ autoSwap: true }).fetch(usdc())).status).toBe(200);
   });
 
-  it('and that nobody can tell about is uncertain', async () => {
+  it('and that no node can tell about is uncertain', async () => {
     const payer = await payerOn(sandbox, { SOL: '0.05', BONK: '5000000' }, { autoSwap: true });
     sandbox.controls.node.fault('getSignatureStatuses', { kind: 'status', status: 500 });
     payer.client.on('swap.signed', () => void payer.client.close());

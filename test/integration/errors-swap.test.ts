@@ -190,7 +190,7 @@ describe('a venue that is hostile', () => {
     ['empties and closes the source', { modes: [MODE.overcharge, MODE.closeAccount] }],
     ['takes all of the source', { modes: [MODE.overcharge] }],
     ['takes a little more of the source', { modes: [MODE.overcharge], amount: 20_000_000n }],
-    ['pays nobody', { modes: [MODE.misdirect] }],
+    ['pays no account', { modes: [MODE.misdirect] }],
     ['fails', { modes: [MODE.fail], amount: 4242n }],
     ['never ends', { modes: [MODE.burnCompute] }],
     ['does all of it', { modes: [MODE.setOwner, MODE.approve, MODE.setCloseAuthority, MODE.overcharge] }],

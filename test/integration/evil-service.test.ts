@@ -214,7 +214,7 @@ describe('an interceptor that pays for what the global fetch meets', () => {
   });
 });
 
-describe('who asks for the steps of a payment by himself', () => {
+describe('a caller that asks for the steps of a payment by itself', () => {
   const steps = (request: Partial<AutoPayRequest> = {}): Way => ({
     ...{ name: 'a step of a payment', aim: 'question', asks: ['autoPay'] },
     call: ({ estate, session }) =>

@@ -217,7 +217,7 @@ describe('many calls', () => {
     expect(ports.size).toBe(1);
   });
 
-  it('leave no connection behind that waits for somebody to read a page of terms', async () => {
+  it('leave no connection behind that waits for a reader of a page of terms', async () => {
     const open = new Set<Socket>();
     const page = '<p>pay</p>'.repeat(100_000);
     const { url } = await seller({

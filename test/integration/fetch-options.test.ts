@@ -207,7 +207,7 @@ describe('fetch itself', () => {
     expect([response.status, receiptOf(response)?.payment.amount]).toEqual([200, PRICE.toString()]);
   });
 
-  it('is made without a call, and asks nobody until one is paid', async () => {
+  it('is made without a call, and asks no node or service until one is paid', async () => {
     const requests: unknown[] = [];
     const client = createClient({
       walletSecretKey: buyer.wallet.secretKey,

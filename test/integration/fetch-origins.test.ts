@@ -119,7 +119,7 @@ describe('a way down from https to http', () => {
     expect([seen.some(holdsPayment), below.seen.length]).toEqual([false, 1]);
   });
 
-  it.each([301, 302, 303, 307, 308])('%d after the payment: it is returned, and nobody goes there', async (status) => {
+  it.each([301, 302, 303, 307, 308])('%d after the payment: it is returned, and not followed', async (status) => {
     const location = `http://seller.test:${portOf(below.url)}/there`;
     const { url } = await secure({ serve: (_request, response) => response.writeHead(status, { location }).end() });
     const response = await call(url, { method: 'POST', body: 'secret' });

@@ -53,10 +53,10 @@ const some = [1, 0, 0, 0, ...stranger];
 
 /** What is wrong with the account, where that lies in it, and what the refusal must name. */
 const spoils: readonly (readonly [string, number, readonly number[], RegExp])[] = [
-  ['belongs to somebody else', 32, stranger, /another wallet/],
+  ['belongs to another wallet', 32, stranger, /another wallet/],
   ['has a delegate', 72, some, /delegate/],
   ['is frozen', 108, [2], /frozen/],
-  ['can be closed by somebody else', 129, some, /close/],
+  ['can be closed by another wallet', 129, some, /close/],
   ['is of another mint', 0, stranger, /mint/],
 ];
 

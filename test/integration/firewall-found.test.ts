@@ -41,7 +41,7 @@ afterAll(async () => {
 
 const setVenue = (behaviour: VenueBehaviour) => sandbox.controls.aggregator.setVenue({ attacker: ATTACKER, ...behaviour });
 
-describe('an account that a venue has made its own, with the wallet as its delegate and as who may close it', () => {
+describe('an account that a venue has made its own, with the wallet as its delegate and its close authority', () => {
   const key = (of: Address) => [...getAddressEncoder().encode(of)];
   const whole: Direction = {
     ...{ from: 'USDC', to: 'USDT' },

@@ -94,7 +94,7 @@ const amountOf = ({ data }: ChainAccount) => Buffer.from(data).readBigUInt64LE(6
 
 describe('the guard', () => {
   it.each(symbols.flatMap((symbol) => [0n, HELD].map((least) => [symbol, least] as const)))(
-    'of %s lets no three steps through that leave the account to anybody else, or less than %d',
+    'of %s lets no three steps through that leave the account to another wallet, or less than %d',
     async (symbol, least) => {
       const { chain, mints } = sandbox;
       const { address: mint, tokenProgram, decimals } = mints[symbol];

@@ -263,12 +263,8 @@ describe('a service that lies in its quote', () => {
       ],
       ['moves the price by a third, as it says', 'price_impact_too_high', quoting((quote) => ({ ...quote, priceImpactBps: 3_333 }))],
       ['does not say by how much it moves the price', 'defused', quoting((quote) => ({ ...quote, priceImpactBps: null }))],
-      [
-        'names its venues in orders to whoever reads them',
-        'defused',
-        quoting((quote) => ({ ...quote, route: [PROMPT, `\u202e${PROMPT}`] })),
-      ],
-      ['names itself in orders to whoever reads them', 'quote_mismatch', quoting((quote) => ({ ...quote, provider: PROMPT }))],
+      ['names its venues in orders to their readers', 'defused', quoting((quote) => ({ ...quote, route: [PROMPT, `\u202e${PROMPT}`] }))],
+      ['names itself in orders to their readers', 'quote_mismatch', quoting((quote) => ({ ...quote, provider: PROMPT }))],
       [
         'tells more than it is asked',
         'defused',
@@ -306,7 +302,7 @@ describe('a service that lies in its quote', () => {
     await expectOutcome(one, rule('swap_max_in'));
   });
 
-  it('shows nobody what it calls its venues as it stands', async () => {
+  it('shows no caller what it calls its venues as it stands', async () => {
     const { payer } = await buyer(
       'transaction',
       quoting((quote) => ({ ...quote, route: [`\u0007\u202e${'a'.repeat(1_000)}`, 'Raydium'] })),
@@ -399,7 +395,7 @@ describe('a service that lies in the swap instruction', () => {
       lie((swap) => alsoNaming(written(swap, NUMBER.platformFeeBps, u16(50)), writable(theirUsdc))),
     ],
     ['keeps what is better than quoted', rule('positive_slippage'), bytes(NUMBER.positiveSlippageBps, () => u16(10_000))],
-    ['is of a form that nobody knows', rule('jupiter_form'), form('0001020304050607')],
+    ['is of a form that is not known', rule('jupiter_form'), form('0001020304050607')],
     ['takes its amount from a ledger account', rule('jupiter_form'), form('96564774a75d0e68')],
     ['takes its amount from a ledger account, by shared accounts', rule('jupiter_form'), form('e6798f50779f6aaa')],
     ['withdraws the SOL of token accounts', rule('jupiter_form'), form('927c0e0000000000')],
@@ -481,14 +477,14 @@ describe('a service that lies in the swap instruction', () => {
       ['and takes more', rule('swap_max_in'), lie((swap, victim) => older(swap, victim, { quoted: 400_000_000n }))],
       ['and takes more, with honest numbers behind', rule('jupiter_plan'), lie(doubled)],
       [
-        'and goes by a venue that nobody knows',
+        'and goes by a venue that is not known',
         rule('jupiter_plan'),
         lie((swap, victim) => older(swap, victim, { plan: routePlan(1, [{ swap: [255] }]) })),
       ],
     ]);
   });
 
-  describe('where only the transaction says who signs', () => {
+  describe('when only the transaction names its signers', () => {
     const cosigned = lie((swap) => alsoNaming(swap, signer(ATTACKER)));
     const handedOver = lie((swap) => withAccount(swap, ACCOUNT.user, signer(ATTACKER)));
     tell(
@@ -710,7 +706,7 @@ describe('a service that lies in the transaction around the swap', () => {
         spl(({ wallet, own }) => [[writable(own.BONK), writable(theirBonk), signer(wallet)], concat([255, 3, 9, 3], bonk)]),
       ],
       [
-        'calls an operation of Token-2022 that nobody knows',
+        'calls an operation of Token-2022 that is not known',
         'defused',
         spl(
           ({ wallet, own }) => [
@@ -937,7 +933,7 @@ describe('a service that lies in what the transaction is', () => {
       ['has a byte too few', unreadable, raw((bytes) => bytes.subarray(0, -1))],
       ['is of version 1', unreadable, raw((bytes) => bytes.map((byte, at) => (at === 65 ? 0x81 : byte)))],
       ['is of no version', unreadable, raw((bytes) => concat(bytes.subarray(0, 65), bytes.subarray(66)))],
-      ['has a signature for nobody', unreadable, raw((bytes) => concat([2], new Uint8Array(128), bytes.subarray(65)))],
+      ['has a signature of no signer', unreadable, raw((bytes) => concat([2], new Uint8Array(128), bytes.subarray(65)))],
       ['is null', unreadable, instead(null)],
       ['is missing', unreadable, { transaction: ({ transaction: _, ...rest }) => rest }],
       ['is a number', unreadable, instead(7)],
@@ -1148,7 +1144,7 @@ describe('a service that fails as it likes', () => {
     ],
     ['that the payment landed', new TransportError('rate_limited', PROMPT, { details: { retryAfterMs: 0 }, funds: 'spent', moved })],
     ['that something moved', new TransportError('rate_limited', PROMPT, { details: { retryAfterMs: 0 }, moved })],
-    ['that nobody knows', new TransportError('rate_limited', PROMPT, { details: { retryAfterMs: 0 }, funds: 'uncertain' })],
+    ['that is not known', new TransportError('rate_limited', PROMPT, { details: { retryAfterMs: 0 }, funds: 'uncertain' })],
     ['that our swap failed over its price', new TransactionError('swap_failed', PROMPT, { details: gone })],
     ['that our swap expired', new TransactionError('swap_expired', PROMPT, { details: { signature: someKey(1) } })],
     [

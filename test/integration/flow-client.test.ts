@@ -50,7 +50,13 @@ async function collect<T>(list: AsyncIterable<T>): Promise<T[]> {
 }
 
 // What a node is asked without anything changing.
-const READS = ['getGenesisHash', 'getMultipleAccounts', 'getTokenAccountsByOwner', 'getLatestBlockhash'];
+const READS = [
+  'getMinimumBalanceForRentExemption',
+  'getGenesisHash',
+  'getMultipleAccounts',
+  'getTokenAccountsByOwner',
+  'getLatestBlockhash',
+];
 
 describe('plan', () => {
   it('says what fetch then does, signs, reserves and sends nothing', async () => {
@@ -109,6 +115,8 @@ describe('plan', () => {
       outAmount: swap?.outAmount,
     });
     expect(BigInt(receipt.cost.networkFeeLamports)).toBeLessThanOrEqual(BigInt(plan.maxFeeLamports));
+    expect(plan.cost).toMatchObject({ parts: { payments: payment?.usd }, rentLamports: receipt.cost.rentLamports });
+    expect(Number(receipt.cost.usd)).toBeLessThanOrEqual(Number(plan.cost?.usd));
     expect(signed.map(({ kind }) => kind)).toEqual(['swap', 'payment']);
   });
 
@@ -122,7 +130,7 @@ describe('plan', () => {
     expect(await client.plan(`${legacy.url}/usdc`)).toMatchObject({ payment: { x402Version: 1, amount: '10000' } });
     const free = await client.plan(`${sandbox.apiUrl}/free`);
     expect(free).toMatchObject({ status: 200, refused: [] });
-    expect(free.payment).toBeUndefined();
+    expect([free.payment, free.cost]).toEqual([undefined, undefined]);
   });
 
   it.each([
@@ -379,7 +387,9 @@ describe('the journal', () => {
       },
     };
     const client = clientFor(wallet, { walletSecretKey: undefined, signer, journal });
-    const receipt = await decided(await client.fetch(`${sandbox.apiUrl}/usdc`));
+    const response = await client.fetch(`${sandbox.apiUrl}/usdc`);
+    await response.text();
+    const receipt = await decided(response);
     expect(steps).toEqual([
       'reserve reserved, 0 signed',
       // With what the swap takes at most.

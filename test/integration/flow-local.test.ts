@@ -71,7 +71,7 @@ describe('local', () => {
     expect(BigInt(built.lastValidBlockHeight)).toBeGreaterThan(height);
   });
 
-  it('reads balances and payments of anybody, without any key', async () => {
+  it('reads balances and payments of any wallet, without any key', async () => {
     const wallet = await sandbox.createWallet({ SOL: '0.1', USDC: '2' });
     expect(await transport.balance({ wallet: wallet.address, mint: 'USDC' })).toEqual([
       expect.objectContaining({ amount: '2000000', uiAmount: '2' }),
@@ -146,7 +146,7 @@ describe('local', () => {
     });
   });
 
-  it('gives no header for what somebody else signed, or for another payment', async () => {
+  it('gives no header for what another wallet signed, or for another payment', async () => {
     const [wallet, other] = await Promise.all([sandbox.createWallet({ USDC: '1' }), sandbox.createWallet({ USDC: '1' })]);
     const paymentRequired = await partsOf(await fetch(`${sandbox.apiUrl}/usdc`));
     const { payment } = await transport.autoPay({ paymentRequired, wallet: wallet.address });

@@ -50,14 +50,14 @@ describe('a process that died with a reservation, after this one had looked at t
     return payer;
   }
 
-  it('keeps nobody from its idempotency key', async () => {
+  it('keeps no later call from its idempotency key', async () => {
     const fingerprint = fingerprintOf({ method: 'GET', url: url('/usdc'), headers: new Headers() }, undefined);
     const payer = await bereft({}, { idempotencyKey: 'order', fingerprint });
     expect((await payer.client.fetch(url('/usdc'), { idempotencyKey: 'order' })).status).toBe(200);
     expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC'), await usedOf(payer)]).toEqual([2, 2, '0.02']);
   });
 
-  it('keeps nobody from its share of a cap', async () => {
+  it('keeps no later call from its share of a cap', async () => {
     const payer = await bereft({ policy: { maxPerDay: '0.02' } }, {});
     expect(await usedOf(payer)).toBe('0.02');
     expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);

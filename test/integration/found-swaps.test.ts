@@ -25,22 +25,22 @@ const stored = (journal: Journal, { address }: Payer): Promise<Attempt[]> =>
 describe('a process that died with a swap under way, after another had looked at the journal', () => {
   it('is gone on from: the other sends the same swap again, and makes none of its own', async () => {
     const journal = memoryJournal();
-    const options: ClientOptions = { ...swapping, journal };
+    let isKilled = false;
+    // A process that is killed has no time to give its swap up.
+    const killed: Journal = { ...journal, put: (attempt) => (isKilled ? Promise.reject(new Error('killed')) : journal.put(attempt)) };
+    const options: ClientOptions = { ...swapping, journal: killed };
     const payer = await payerOn(sandbox, { SOL: '0.5', USDT: '5', USDC: '0.01' }, options);
-    const other = payer.again();
+    const other = payer.again({ ...swapping, journal });
     expect((await other.fetch(url('/usdc'))).status).toBe(200);
     const { node } = sandbox.controls;
     node.fault('sendTransaction', { kind: 'neverLands' });
     const before = node.calls({ method: 'sendTransaction' });
     const call = failureOf(payer.client.fetch(url('/usdc?2')), 'swap_uncertain');
     await until('the swap was sent', () => (node.calls({ method: 'sendTransaction' }) > before ? true : undefined));
+    isKilled = true;
     await payer.client.close();
     await call;
-    const [left] = (await stored(journal, payer)).filter(({ state }) => state === 'abandoned');
-    if (left === undefined) throw new Error('Nothing was left of the swap.');
-    // A process that is killed has no time to give it up.
-    await journal.release(left.id);
-    await journal.reserve({ ...left, state: 'reserved' }, []);
+    expect((await stored(journal, payer)).map(({ state }) => state)).toEqual(['settled', 'reserved']);
     node.clearFaults();
     expect((await other.fetch(url('/usdc?2'))).status).toBe(200);
     expect([signedOf(payer, 'swap'), await timesSpent(sandbox, payer, 'USDT')]).toEqual([1, 1]);
@@ -54,14 +54,15 @@ describe('a process that died with a swap under way, after another had looked at
 });
 
 describe('a swap whose record could not be written', () => {
-  it('leaves neither now nor later, and nothing stays of it', async () => {
+  it.each(['is not there', 'is there, though its answer was lost'])('%s: leaves neither now nor later, and nothing stays', async (how) => {
     const inner = memoryJournal();
     let failures = 0;
     const journal: Journal = {
       ...inner,
       put: async (attempt) => {
-        if (attempt.state === 'reserved' && attempt.swap !== undefined && (failures += 1) === 1) throw new Error('The disk is full.');
-        return inner.put(attempt);
+        const fails = attempt.state === 'reserved' && attempt.swap !== undefined && (failures += 1) === 1;
+        if (!fails || how !== 'is not there') await inner.put(attempt);
+        if (fails) throw new Error('The disk is full.');
       },
     };
     const options: ClientOptions = { ...swapping, journal };

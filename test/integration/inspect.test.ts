@@ -554,7 +554,7 @@ describe('a node that does not tell all', () => {
   });
 });
 
-describe('an account of the wallet that somebody else controls', () => {
+describe('an account of the wallet that another wallet controls', () => {
   const stranger = [...getAddressEncoder().encode(ATTACKER)];
   const some = [1, 0, 0, 0, ...stranger];
   const spoils: readonly (readonly [string, number, readonly number[]])[] = [

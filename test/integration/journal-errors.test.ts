@@ -140,7 +140,7 @@ describe.each(WAYS)('a journal that %s', (_, fail) => {
     expectUntouched(await failureOf(payer.client.resume(), 'journal_unavailable'));
   });
 
-  it('in release: the reason of the failure is kept, and the budget is freed by who comes next', async () => {
+  it('in release: the reason of the failure is kept, and the budget is freed by the next call', async () => {
     const { journal, repair } = breakable('release', fail);
     const payer = await payerOn(sandbox, { USDC: '0.01' }, { journal, policy: { maxPerDay: '0.01', approve: () => false }, ...impatient });
     await failureOf(payer.client.fetch(url('/usdc')), 'approval_refused');

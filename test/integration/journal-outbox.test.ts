@@ -61,6 +61,7 @@ describe('what a journal tells of a purchase', () => {
     const { payer, puts, toldUntil } = await teller(SWAPPER);
     const response = await payer.client.fetch(usdc());
     expect(response.status).toBe(200);
+    await response.text();
     const told = await toldUntil('payment.settled');
     expect(typesOf(told)).toEqual(['swap.confirmed', 'payment.settled']);
     const [confirmed] = payer.events.filter((event) => event.type === 'swap.confirmed');

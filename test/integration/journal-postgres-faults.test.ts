@@ -97,7 +97,7 @@ describe('a database that falls silent', () => {
 });
 
 describe('a connection that is lost', () => {
-  it('while idle is noticed by nobody', async () => {
+  it('while idle is noticed by no caller', async () => {
     await works(journal);
     wire.cut();
     // The pool may hand out a connection whose end it has not seen yet.

@@ -103,7 +103,7 @@ describe('four processes that share a wallet', { timeout: 120_000 }, () => {
 });
 
 describe('a process that is killed', { timeout: 120_000 }, () => {
-  it('between its reservation and its payment leaves its lock and its claim to nobody, and its reservation to be released', async () => {
+  it('between its reservation and its payment leaves its lock and its claim free, and its reservation to be released', async () => {
     const { claims, locks } = journal.coordination(owner);
     const attempt = attemptOf({ idempotencyKey: 'key' });
     const member = startMember({ what: 'hold', id: attempt.id });

@@ -109,7 +109,7 @@ describe('tables', () => {
     expect(await ask('select count(*)::int as n from exact_change.attempts')).toEqual([{ n: 1 }]);
   });
 
-  it('serve a user who may not make any', async () => {
+  it('serve a user that may not make any', async () => {
     const maker = postgresJournal({ connectionString: address });
     await maker.reserve(attemptOf(), []);
     await maker.close();

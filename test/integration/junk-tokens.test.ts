@@ -20,7 +20,7 @@ async function litter(payer: Payer): Promise<void> {
   await sandbox.chain.fundToken(address(payer.address), junk, 10n ** 18n);
 }
 
-it('a wallet full of tokens that nobody buys pays with the one that somebody does', async () => {
+it('a wallet full of tokens without a market pays with the one that has a market', async () => {
   // SOL for the fees, and too little to be swapped itself.
   const payer = await payerOn(sandbox, { SOL: '0.007', BONK: '1000000' }, { autoSwap: true });
   for (let count = 0; count < 5; count++) await litter(payer);

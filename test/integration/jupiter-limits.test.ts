@@ -54,7 +54,7 @@ describe('a Jupiter address that limits one quote', () => {
     expect(second.sent.filter(({ at }) => at < over)).toEqual([]);
   });
 
-  it('is not asked by who has no time to wait: the limit is named at once, not a timeout at last', async () => {
+  it('is not asked by a call that has no time to wait: the limit is named at once, not a timeout at last', async () => {
     await turnedAway(asking('hasty'), 30);
     const hasty = asking('hasty', 200);
     for (const amount of [3_000_000, 3_000_001]) {

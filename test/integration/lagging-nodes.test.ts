@@ -1,3 +1,4 @@
+import { address } from '@solana/kit';
 import { createSandbox, type Sandbox } from 'exact-change/sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '../helpers/chain.js';
@@ -45,6 +46,21 @@ describe('a node whose address index is 250 slots behind its tip', () => {
     expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC')]).toEqual([1, 1]);
   });
 
+  it('has none called unsettled that no balance shows: what came in unseen is as much as it took', { timeout: 60_000 }, async () => {
+    sandbox.controls.node.lag({ getSignaturesForAddress: 250 });
+    const payer = await paidInVain({});
+    const held = () => sandbox.balance(payer.address, 'USDC');
+    await until('it has landed', async () => ((await held()) === 990_000n ? true : undefined));
+    await sandbox.chain.fundToken(address(payer.address), sandbox.mints.USDC, 10_000n);
+    expect(await held()).toBe(1_000_000n);
+    sandbox.controls.node.warp();
+    const again = payer.again({});
+    for (let call = 0; call < 3; call += 1) await failureOf(again.fetch(url(), { method: 'POST' }), 'payment_uncertain');
+    sandbox.controls.node.clearFaults();
+    await failureOf(again.fetch(url(), { method: 'POST' }), 'already_spent');
+    expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC')]).toEqual([1, 1]);
+  });
+
   it(
     'holds up nothing for ever: a payment that never landed is called unsettled once the index has caught up',
     { timeout: 60_000 },
@@ -72,8 +88,10 @@ describe('a node with one wrong number', () => {
     ['getLatestBlockhash', 'value.lastValidBlockHeight', -400],
     ['getLatestBlockhash', 'value.lastValidBlockHeight', 400],
     ['getEpochInfo', 'blockHeight', 400],
+    ['getEpochInfo', 'blockHeight', 10_000_000],
     ['getEpochInfo', 'absoluteSlot', 400],
     ['getLatestBlockhash', 'context.slot', 250],
+    ['getLatestBlockhash', 'context.slot', 10_000],
     ['isBlockhashValid', 'context.slot', 400],
     ['getMultipleAccounts', 'context.slot', 400],
     ['getFirstAvailableBlock', '', 400],

@@ -10,7 +10,7 @@ import {
 import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { memoryJournal, SOLANA_MAINNET, type Journal } from 'exact-change';
+import { memoryJournal, SOLANA_MAINNET, type Attempt, type Journal } from 'exact-change';
 import { createSandbox, type Sandbox } from 'exact-change/sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
@@ -38,30 +38,38 @@ interface Bought {
   readonly response: Response;
   readonly payer: Payer;
   readonly journal: Journal;
+  /** Attempts as they were put on record, in order. */
+  readonly written: readonly Attempt[];
   readonly seller: Seller;
   /** Sends the rest of the answer. */
   end(): void;
   /** Breaks the line. */
   cut(): void;
+  /** How many answers broke off, on either side. */
+  broken(): number;
 }
 
 /** An answer that is paid for, of which the first event has come. */
 async function bought(): Promise<Bought> {
   const ends: { end(): void; cut(): void }[] = [];
+  let broken = 0;
   const seller = await startSeller((request, response) => {
     if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
     void settle(sandbox, request).then((settled) => {
       response.writeHead(200, { 'content-type': 'text/event-stream', ...settlementHeader({ ...settled }) });
+      response.on('close', () => (broken += response.writableFinished ? 0 : 1));
       response.write('data: 1\n\n');
       ends.push({ end: () => response.end('data: 2\n\n'), cut: () => request.socket.destroy() });
     });
   });
   onTestFinished(() => seller.close());
-  const journal = memoryJournal();
+  const inner = memoryJournal();
+  const written: Attempt[] = [];
+  const journal = { ...inner, put: (attempt: Attempt) => (written.push(attempt), inner.put(attempt)) };
   const payer = await payerOn(sandbox, { USDC: '1' }, { journal });
   const response = await payer.client.fetch(seller.url, post);
   const { end, cut } = await until('the first event was sent', () => ends.shift());
-  return { response, payer, journal, seller, end, cut };
+  return { response, payer, journal, written, seller, end, cut, broken: () => broken };
 }
 
 function bodyOf({ body }: Response): ReadableStream<Uint8Array> {
@@ -146,9 +154,11 @@ async function isPaidOnce({ payer, seller }: Bought): Promise<void> {
   expect([signedOf(payer, 'payment'), seller.paid.length, await timesSpent(sandbox, payer, 'USDC')]).toEqual([1, 1, 1]);
 }
 
+const recordOf = ({ address }: Payer, journal: Journal) => listOf(journal.attempts({ wallet: address, network: SOLANA_MAINNET }));
+
 async function isDelivered({ payer, journal }: Bought): Promise<readonly boolean[]> {
   const all = await until('it is settled on record', async () => {
-    const found = await listOf(journal.attempts({ wallet: payer.address, network: SOLANA_MAINNET }));
+    const found = await recordOf(payer, journal);
     return found.every(({ state }) => state === 'settled') ? found : undefined;
   });
   return all.map(({ delivered }) => delivered);
@@ -172,16 +182,18 @@ describe('a paid answer whose reader stops half way is not paid again', () => {
   });
 
   it('is forgotten half read', async () => {
-    const one = await bought();
-    const { payer, journal, seller } = one;
+    const { payer, seller, broken, written } = await bought();
+    const before = broken();
+    // What the chain made of it, and that its answer was lost.
+    const settled = () => written.filter(({ url, state }) => state === 'settled' && url.endsWith('/forgotten')).length;
     await bodyOf(await payer.client.fetch(`${seller.url}/forgotten`, post))
       .getReader()
       .read();
-    await until('the forgotten one is taken back', async () => {
+    await until('it is settled', () => settled() === 1 || undefined);
+    await until('its connection is given up, and that is noted', async () => {
       collectGarbage();
       await setImmediate();
-      const all = await listOf(journal.attempts({ wallet: payer.address, network: SOLANA_MAINNET }));
-      return all.some(({ url, delivered }) => url.endsWith('/forgotten') && !delivered) || undefined;
+      return (broken() > before && settled() === 2) || undefined;
     });
     await failureOf(payer.client.fetch(`${seller.url}/forgotten`, post), 'already_spent');
   });
@@ -215,10 +227,55 @@ describe('a paid answer that comes to its end is delivered', () => {
     expect(await isDelivered(one)).toEqual([true]);
   });
 
-  it('or is never read', async () => {
-    const one = await bought();
-    one.end();
-    expect(await isDelivered(one)).toEqual([true]);
+  it('and is so on record when it was read, so that the next process knows', async () => {
+    const { response, payer, journal, end } = await bought();
+    end();
+    await response.text();
+    expect(await recordOf(payer, journal)).toMatchObject([{ delivered: true }]);
+  });
+
+  it.each(['a 204', 'of no bytes'])('with its headers: %s', async (form) => {
+    const seller = await startSeller((request, response) => {
+      if (!isPaid(request)) return answerTerms(response, envelopeV2([offerOf(sandbox)]));
+      void settle(sandbox, request).then((settled) => {
+        response.writeHead(form === 'a 204' ? 204 : 200, { 'content-length': '0', ...settlementHeader({ ...settled }) });
+        response.end();
+      });
+    });
+    onTestFinished(() => seller.close());
+    const journal = memoryJournal();
+    const payer = await payerOn(sandbox, { USDC: '1' }, { journal });
+    await payer.client.fetch(seller.url, post);
+    expect(await recordOf(payer, journal)).toMatchObject([{ delivered: true }]);
+  });
+});
+
+describe('a paid answer that is not read, in a process that goes on', () => {
+  it('is a purchase of its own: an equal call is another one, also of another client', async () => {
+    const { response, payer, seller } = await bought();
+    const [again, other] = [payer.client, payer.again()];
+    expect((await again.fetch(seller.url, post)).status).toBe(200);
+    expect((await other.fetch(seller.url, post)).status).toBe(200);
+    expect([response.bodyUsed, signedOf(payer, 'payment')]).toEqual([false, 3]);
+  });
+
+  it('is paid, as a call with its key is told', async () => {
+    const { payer, seller } = await bought();
+    const keyed = { ...post, idempotencyKey: 'one' };
+    const response = await payer.client.fetch(seller.url, keyed);
+    await failureOf(payer.client.fetch(seller.url, keyed), 'already_spent');
+    expect([response.bodyUsed, signedOf(payer, 'payment')]).toEqual([false, 2]);
+  });
+
+  it('is delivered once it is forgotten', async () => {
+    const { payer, journal, seller } = await bought();
+    await payer.client.fetch(`${seller.url}/forgotten`, post);
+    await until('it counts as delivered', async () => {
+      collectGarbage();
+      await setImmediate();
+      return (await recordOf(payer, journal)).some(({ url, delivered }) => url.endsWith('/forgotten') && delivered) || undefined;
+    });
+    expect((await payer.client.fetch(`${seller.url}/forgotten`, post)).status).toBe(200);
   });
 });
 

@@ -76,7 +76,7 @@ describe('a caller that is slow on purpose', () => {
     await until('the place is free', async () => (await readToEnd(await socketTo(service, SMALL))) || undefined);
   });
 
-  it('keeps nobody else waiting, with a thousand connections', async () => {
+  it('keeps no other caller waiting, with a thousand connections', async () => {
     const service = await serving();
     const slow = await Promise.all(Array.from({ length: 1_000 }, () => socketTo(service, HALF)));
     const answers = await Promise.all(Array.from({ length: 20 }, async () => (await fetch(`${service.url}/api/health`)).json()));
@@ -86,7 +86,7 @@ describe('a caller that is slow on purpose', () => {
 });
 
 describe('a crowd of callers that are slow in every way', () => {
-  it('is cut off to the last, and keeps nobody else waiting', async () => {
+  it('is cut off to the last, and keeps no other caller waiting', async () => {
     const service = await serving({ headersTimeoutMs: 200, requestTimeoutMs: 400 });
     const deep = '['.repeat(60_000);
     const long = 'POST /api/x402/parse-payment HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: ';
@@ -287,7 +287,7 @@ describe('a method that no Request can hold', () => {
 });
 
 describe('a service that closes', () => {
-  it('answers what it was asked, cuts off who holds a connection, and takes no more', async () => {
+  it('answers what it was asked, cuts off callers that hold a connection, and takes no more', async () => {
     const { handle, asked, release } = heldHandler();
     const service = await serving({}, handle);
     const idle = readToEnd(await socketTo(service));

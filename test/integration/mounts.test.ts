@@ -135,7 +135,7 @@ describe.each(MOUNTS)('the service in $name', ({ start }) => {
     expect(asked).toEqual([]);
   });
 
-  it('stops what it does for a caller who goes away', async () => {
+  it('stops what it does for a caller that goes away', async () => {
     let asked = (_: AbortSignal | undefined): void => undefined;
     const asking = new Promise<AbortSignal | undefined>((resolve) => (asked = resolve));
     const { url } = await mounted({}, { autoPay: (_, options) => (asked(options?.signal), new Promise(() => undefined)) });

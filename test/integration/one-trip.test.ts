@@ -262,7 +262,7 @@ describe('a service that lies in its plan', () => {
     ['of another wallet', async (swap) => ({ ...swap, transaction: await builtForAnother(swap.quote) })],
     ['of another swap', async (swap, wallet) => ({ ...swap, transaction: await builtForMore(swap.quote, wallet) })],
     [
-      'that brings the output to somebody',
+      'that brings the output to a stranger',
       (swap, wallet) =>
         told(
           inInstruction((one, { own }) => ({

@@ -143,7 +143,7 @@ describe('several processes on one database', { timeout: 120_000 }, () => {
   });
 });
 
-describe('who asks to be called', () => {
+describe('a listener that asks to be called', () => {
   it('hears of what others add, also once a connection was lost', async () => {
     const other = open();
     let calls = 0;
@@ -378,7 +378,7 @@ describe('a journal without an outbox', () => {
     },
   );
 
-  it('is heard by who asks to be called', async () => {
+  it('is heard by a listener that asks to be called', async () => {
     let calls = 0;
     outbox.onAdded(() => (calls += 1));
     await until('it is called', () => (calls > 0 ? true : undefined));
@@ -389,7 +389,7 @@ describe('a journal without an outbox', () => {
     await until('it is called', () => (calls > before ? true : undefined));
   });
 
-  it('keeps none where nobody does', async () => {
+  it('keeps none when no journal does', async () => {
     const plain = postgresJournal({ connectionString: address });
     closings.push(() => plain.close());
     await plain.put({ ...(await reserved({}, plain)), state: 'abandoned' });
@@ -420,7 +420,7 @@ describe('tables', () => {
     for (const name of schemas) expect(name.length).toBeLessThanOrEqual(50);
   });
 
-  it('serve a user who may not make any', async () => {
+  it('serve a user that may not make any', async () => {
     await add(1);
     const name = `user_${new URL(address).pathname.slice(1)}`;
     await ask(`create role ${name} login password 'plain'`);
@@ -489,7 +489,7 @@ describe('an outbox', () => {
     expect(String(error)).not.toContain('a-secret-word');
   });
 
-  it('without the package pg-boss makes the first call say what to install, before anything is written; where nobody asked for it, nobody misses it', async () => {
+  it('without the package pg-boss makes the first call say what to install, before anything is written; when no journal asked for it, it is not missed', async () => {
     await open({ schema: 'told' }).outbox.endpoints();
     const missing = {
       name: 'ConfigError',

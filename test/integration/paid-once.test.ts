@@ -41,7 +41,7 @@ async function settledOf(payer: Payer): Promise<number> {
 }
 
 describe('a request that was paid for is not paid for again', () => {
-  it.each([429, 500, 502, 503, 302, 404])('while a %i leaves it open: the same payment is presented, whoever retries', async (status) => {
+  it.each([429, 500, 502, 503, 302, 404])('while a %i leaves it open: the same payment is presented, whatever retries', async (status) => {
     const payer = await holder();
     const headers: unknown[] = [];
     const seller = await selling((request, response) => {
@@ -147,6 +147,25 @@ describe('a request that was paid for is not paid for again', () => {
   });
 });
 
+describe('a process that ends while it tells that a purchase is paid', () => {
+  it('keeps the way closed for ten windows, as its caller may not have heard, and no longer', async () => {
+    const inner = memoryJournal();
+    const put = (attempt: Parameters<typeof inner.put>[0]) =>
+      attempt.toldAt === undefined ? inner.put(attempt) : Promise.reject(new Error('the process has ended'));
+    const payer = await holder({ retryWindow: 100, journal: { ...inner, put } });
+    sandbox.controls.facilitator.fault('/settle', { kind: 'dropAfter', times: 1 });
+    await failureOf(payer.client.fetch(url('/usdc')), 'payment_rejected');
+    const told = Date.now();
+    await failureOf(payer.client.fetch(url('/usdc')), 'already_spent');
+    await until('the windows are over', async () => {
+      const outcome = await payer.client.fetch(url('/usdc')).catch(() => undefined);
+      return outcome?.status === 200 ? true : undefined;
+    });
+    expect(Date.now() - told).toBeGreaterThanOrEqual(1_000);
+    expect(await settledOf(payer)).toBe(2);
+  });
+});
+
 describe('an idempotency key', () => {
   it('never carries a payment to another place, and is refused for another request', async () => {
     const payer = await holder();
@@ -182,7 +201,7 @@ describe('an idempotency key', () => {
 });
 
 describe('a node that hangs', () => {
-  it('does not keep a caller who gives up', async () => {
+  it('does not keep a caller that gives up', async () => {
     const payer = await holder();
     sandbox.controls.node.fault('getGenesisHash', { kind: 'hang' });
     try {
@@ -221,6 +240,7 @@ describe('a journal', () => {
     payer.client.on('payment.sent', () => (full = true));
     const response = await payer.client.fetch(url('/usdc'));
     expect([response.status, receiptOf(response)?.settlement?.success]).toEqual([200, true]);
+    expect(await response.json()).toMatchObject({ ok: true });
     expect(payer.events.some(({ type }) => type === 'warning')).toBe(true);
     full = false;
     await until('it is settled', () => (receiptOf(response)?.state === 'settled' ? true : undefined));

@@ -179,7 +179,7 @@ describe('after a purchase that was signed anew', () => {
     expect(await settledOf(payer)).toBe(method === 'GET' ? 1 : 0);
   });
 
-  it('a caller who gives up while the second is prepared gets the reason', async () => {
+  it('a caller that gives up while the second is prepared gets the reason', async () => {
     const payer = await holder();
     const seller = await selling([again()]);
     const controller = new AbortController();

@@ -133,7 +133,7 @@ async function fail(record: Trace, options: ClientOptions): Promise<void> {
   const gone = at(1, `/v2/${RPC_KEY}/?api-key=${RPC_KEY}`);
 
   await buy({ rpcUrl: gone });
-  await buy({ rpcUrl: [gone, gone] });
+  await buy({ rpcUrl: [gone, at(2, `/v2/${RPC_KEY}`)] });
   await buy({ rpcUrl: undefined, wsUrl: undefined, connection: new Connection(gone, { disableRetryOnRateLimit: true }) });
   for (const fault of [
     { kind: 'rateLimited' },

@@ -18,7 +18,7 @@ it('pays over a service that is asked once for its swap, and not again for the n
   ]);
 });
 
-it('fails where the service does not know the key, and shows it to nobody', async () => {
+it('fails when the service does not know the key, and shows it nowhere', async () => {
   const run = await runExample('service', '--wrong-key');
   expect(run.code).not.toBe(0);
   expect(run.stderr).toContain('The caller is not known');

@@ -81,7 +81,7 @@ describe('many requests at once', () => {
     expect(quotesAsked()).toBe(1);
   });
 
-  it('of whom some go away are answered to the others', async () => {
+  it('are answered to the others when some go away', async () => {
     const { handler } = await handlerOver();
     const path = 'https://service.example/api/quote?inputMint=SOL&outputMint=USDC&amount=1000001';
     const off = sandbox.controls.aggregator.fault('GET /swap/v1/quote', { kind: 'hang', times: 1 });
@@ -98,7 +98,7 @@ describe('many requests at once', () => {
 });
 
 describe('an upstream that limits the service', () => {
-  it('is not asked again before it is time, by whoever', async () => {
+  it('is not asked again before it is time, by any caller', async () => {
     // Its pause is for all of this process that ask with the same key.
     const { get } = await handlerOver({ jupiterApiKey: 'limited' });
     sandbox.controls.aggregator.fault('*', {

@@ -212,9 +212,9 @@ describe('the service over a socket', () => {
     ['null for the original', { raw: null }, 'quote_mismatch'],
     ['an original without a route', { raw: { routePlan: [] } }, 'quote_mismatch'],
     ['other bounds than the original', { inAmount: '0', maxInAmount: '0' }, 'unsafe_swap'],
-    ['a promise that nobody made', { minOutAmount: '18446744073709551615' }, 'unsafe_swap'],
+    ['a promise that was not made', { minOutAmount: '18446744073709551615' }, 'unsafe_swap'],
     ['a mint that is none', { inputMint: '11111111111111111111111111111111' }, 'unknown_mint'],
-  ])('takes a quote with %s for the fault of who sent it', async (_, lie, code) => {
+  ])('takes a quote with %s for the fault of its sender', async (_, lie, code) => {
     const wallet = await sandbox.createWallet({ SOL: '0.5' });
     const quote = await get('/api/quote?inputMint=SOL&outputMint=USDC&amount=5000000');
     expect(await post('/api/swap/build', { wallet: wallet.address, quote: { ...quote, ...lie } })).toMatchObject({ status: 422, code });
@@ -233,7 +233,7 @@ describe('the service over a socket', () => {
     expect(sandbox.controls.node.calls()).toBe(calls);
   });
 
-  it('lets in who has its key, and tells everybody that it is there', async () => {
+  it('lets in callers that have its key, and tells all that it is there', async () => {
     expect((await fetch(`${service.url}/api/quote?inputMint=SOL&outputMint=USDC&amount=1`)).status).toBe(401);
     expect(await (await fetch(`${service.url}/api/health`)).json()).toEqual({ status: 'ok' });
     expect(await (await fetch(`${service.url}/openapi.json`)).json()).toMatchObject({ openapi: '3.1.0' });

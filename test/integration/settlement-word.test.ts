@@ -141,7 +141,7 @@ describe.each(cells)('version %i, %s', (version, word) => {
     expect([seller.paid.length, payments(payer), await settledOf(payer)]).toEqual([1, 1, 0]);
   });
 
-  it('of a payment that nobody decides in time: rejected, uncertain', async () => {
+  it('of a payment that is not decided in time: rejected, uncertain', async () => {
     const payer = await holder({ timeouts: { payment: 600 } });
     const seller = await selling(version, [({ response }) => say(version, response, word)]);
     const error = await failureOf(payer.client.fetch(seller.url), 'payment_rejected');

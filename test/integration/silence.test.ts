@@ -205,7 +205,7 @@ describe('nothing is printed, and the process ends by itself', () => {
     await seller.close();
   });
 
-  it('the witness hears what is printed, and sees who does not end', async () => {
+  it('the witness hears what is printed, and sees which process does not end', async () => {
     const child = spawn(process.execPath, ['-e', 'console.log("out"); console.warn("err"); setInterval(() => undefined, 1000)'], {
       timeout: 2_000,
     });

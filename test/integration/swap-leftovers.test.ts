@@ -58,7 +58,7 @@ async function leftBehind(how: 'dropped' | 'landed', more: ClientOptions = {}) {
   return { payer, journal, options, signature, error: await call };
 }
 
-describe('a swap whose client closed before anybody knew what became of it', () => {
+describe('a swap whose client closed before it was known what became of it', () => {
   it.each(['dropped', 'landed'] as const)('%s: uncertain, and on record; its budget and its key are free', async (how) => {
     const { payer, journal, signature, error, options } = await leftBehind(how);
     expect(error).toMatchObject({ code: 'swap_uncertain', funds: 'uncertain', details: { signature } });
@@ -139,7 +139,7 @@ describe('a swap whose client closed before anybody knew what became of it', () 
     expect([swaps(payer), await swappedOf(payer)]).toEqual([1, 1]);
   });
 
-  it('a caller who gives up while it is finished is let go, and it is finished all the same', async () => {
+  it('a caller that gives up while it is finished is let go, and it is finished all the same', async () => {
     const { payer, options } = await leftBehind('dropped');
     const next = payer.again(options);
     const sent = sandbox.controls.node.calls({ method: 'sendTransaction' });

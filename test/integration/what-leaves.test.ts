@@ -2,16 +2,18 @@ import { address } from '@solana/kit';
 import { memoryJournal, type ClientOptions, type Journal } from 'exact-change';
 import { fileJournal } from 'exact-change/journal/file';
 import { postgresJournal } from 'exact-change/journal/postgres';
-import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { listOf } from '../helpers/attempts.js';
+import { buyerOf, startService, type AutoPayService } from '../helpers/auto-pay.js';
 import { until } from '../helpers/chain.js';
 import { closePayers, payerOn, type Payer } from '../helpers/payer.js';
 import { startPostgres, type Postgres } from '../helpers/postgres.js';
 import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
-import { answer, offerOf } from '../helpers/settling.js';
+import { answer, offerOf, settle, settlementHeader } from '../helpers/settling.js';
 import { microUsd, worth } from '../helpers/worth.js';
 
 let sandbox: Sandbox;
@@ -30,6 +32,7 @@ afterAll(() => Promise.all([sandbox.close(), postgres.stop()]));
 const DOLLAR = 10n ** 12n;
 const SYMBOLS: readonly MintSymbol[] = ['SOL', 'USDC', 'USDT', 'PYUSD', 'BONK'];
 const JOURNALS = ['memory', 'file', 'Postgres'] as const;
+const PLACES = [...JOURNALS, 'memory, by quotes of a service'] as const;
 
 async function journalOf(kind: (typeof JOURNALS)[number]): Promise<Journal> {
   if (kind === 'memory') return memoryJournal();
@@ -45,6 +48,14 @@ async function journalOf(kind: (typeof JOURNALS)[number]): Promise<Journal> {
     await rm(directory, { recursive: true });
   });
   return journal;
+}
+
+/** What makes a client keep its journal there. */
+async function placed(kind: (typeof PLACES)[number]): Promise<ClientOptions> {
+  if (kind !== 'memory, by quotes of a service') return { journal: await journalOf(kind) };
+  const service = await startService(sandbox, memoryJournal());
+  onTestFinished(() => service.close());
+  return { journal: memoryJournal(), apiUrl: service.url };
 }
 
 /** A seller that asks for a token of its own on each call, with a market that pays it, and refuses every payment. */
@@ -78,8 +89,8 @@ async function balancesOf(wallet: string): Promise<Record<MintSymbol, bigint>> {
 }
 
 /** A wallet with a journal, and what has left it by the chain, in picodollars; tokens that only their seller prices are worth nothing. */
-async function watched(journal: Journal, options: ClientOptions = {}) {
-  const payer = await payerOn(sandbox, { SOL: '1', USDC: '30' }, { autoSwap: true, journal, ...options });
+async function watched(options: ClientOptions) {
+  const payer = await payerOn(sandbox, { SOL: '1', USDC: '30' }, { autoSwap: true, ...options });
   const given = worth(sandbox, await balancesOf(payer.address));
   return { ...payer, left: async () => given - worth(sandbox, await balancesOf(payer.address)) };
 }
@@ -104,9 +115,9 @@ const outcomeOf = (call: Promise<Response>) =>
   );
 const swaps = ({ signed }: Payer) => signed.filter(({ kind }) => kind === 'swap').length;
 
-describe.each(JOURNALS)('over a journal in %s, a seller with a new token of its own on each call', (kind) => {
+describe.each(PLACES)('over a journal in %s, a seller with a new token of its own on each call', (kind) => {
   it('gets no more than the caps allow in a day, price by price', { timeout: 120_000 }, async () => {
-    const payer = await watched(await journalOf(kind));
+    const payer = await watched(await placed(kind));
     const url = await greedySeller(0.2);
     const outcomes: string[] = [];
     for (let call = 0; call < 30; call += 1) {
@@ -126,17 +137,61 @@ describe.each(JOURNALS)('over a journal in %s, a seller with a new token of its 
     ['30 cents, under 2 dollars an hour for each host', 0.3, { limits: [{ usd: '2', per: 'hour', host: '*' }] }],
     ['30 cents, under 2 dollars for its host', 0.3, { maxPerHost: { '127.0.0.1': '2' } }],
   ])('gets no more than the caps allow from 12 calls at once: %s', { timeout: 120_000 }, async (_, dollars, policy) => {
-    const payer = await watched(await journalOf(kind), { policy });
+    const payer = await watched({ ...(await placed(kind)), policy });
     const url = await greedySeller(dollars);
     await Promise.all(Array.from({ length: 12 }, (__, call) => outcomeOf(payer.client.fetch(`${url}/${call}`))));
     await until('what is under way has ended', async () => (await payer.client.resume().then(() => true)) || undefined);
     await expectWithinCaps(payer);
+    expect(swaps(payer)).toBeGreaterThan(0);
+  });
+});
+
+/** Signs all that a service plans for one purchase, and presents it; the last state or code that it answers with. */
+async function buyAt(service: AutoPayService, wallet: SandboxWallet, url: string): Promise<string> {
+  const buyer = await buyerOf(wallet, url);
+  let answer = await buyer.post(service);
+  for (let step = 0; step < 10; step += 1) {
+    const { swap, payment, header, state, code } = answer.body;
+    if (header !== undefined) return String((await buyer.present(answer)).status);
+    const signed =
+      swap !== undefined
+        ? { signedSwap: await buyer.sign(swap.transaction) }
+        : payment !== undefined
+          ? { signedPayment: await buyer.sign(payment.transaction) }
+          : undefined;
+    if (signed === undefined) return code ?? state;
+    answer = await until('the service has decided', async () => {
+      const next = await buyer.post(service, signed);
+      return next.body.state === 'swap_submitted' ? undefined : next;
+    });
+  }
+  return 'too many steps';
+}
+
+describe.each(JOURNALS)('at a service with a journal in %s, a seller with a new token of its own on each call', (kind) => {
+  it.each<[string, bigint, ClientOptions['policy']]>([
+    ['the caps as they are', 10n, {}],
+    ['maxTotal of a dollar', 1n, { maxTotal: '1.00' }],
+  ])('gets no more than the caps allow, under %s', { timeout: 120_000 }, async (_, dollars, policy) => {
+    const wallet = await sandbox.createWallet({ SOL: '1', USDC: '30' });
+    const service = await startService(sandbox, await journalOf(kind), { policy });
+    onTestFinished(() => service.close());
+    const given = worth(sandbox, await balancesOf(wallet.address));
+    const url = await greedySeller(0.3);
+    const outcomes: string[] = [];
+    for (let call = 0; call < 40 && !outcomes.includes('budget_exhausted'); call += 1) {
+      outcomes.push(await buyAt(service, wallet, `${url}/${call}`));
+      expect(given - worth(sandbox, await balancesOf(wallet.address))).toBeLessThanOrEqual(dollars * DOLLAR);
+    }
+    // It was let in, and it was stopped.
+    expect(outcomes).toContain('402');
+    expect(outcomes.slice(-1)).toEqual(['budget_exhausted']);
   });
 });
 
 describe('swaps for payments', () => {
   it('that land and fail are counted: what they burned is within a cap in lamports', { timeout: 60_000 }, async () => {
-    const payer = await watched(memoryJournal(), { policy: { maxLamportsPerDay: 3_000_000n } });
+    const payer = await watched({ policy: { maxLamportsPerDay: 3_000_000n } });
     payer.client.on('swap.signed', () => sandbox.controls.aggregator.setVenue({ deviationBps: 80 }));
     payer.client.on('swap.failed', () => sandbox.controls.aggregator.setVenue({}));
     const before = await sandbox.balance(payer.address, 'SOL');
@@ -154,10 +209,48 @@ describe('swaps for payments', () => {
   });
 
   it('are bounded in number by limits', { timeout: 60_000 }, async () => {
-    const payer = await watched(memoryJournal(), { policy: { limits: [{ swaps: 5, per: 'hour' }] } });
+    const payer = await watched({ policy: { limits: [{ swaps: 5, per: 'hour' }] } });
     const url = await greedySeller(0.01);
     const outcomes = await Promise.all(Array.from({ length: 12 }, (_, call) => outcomeOf(payer.client.fetch(`${url}/${call}`))));
     expect([swaps(payer), outcomes.filter((one) => one === 'budget_exhausted').length]).toEqual([5, 7]);
     await expectWithinCaps(payer);
   });
+
+  it.each<[symbol: MintSymbol, amount: string, maxPerPayment: string]>([
+    ['SOL', '3', '3'],
+    ['USDT', '300', '2.9'],
+  ])(
+    'that would be above the cap of one payment for all that wait are made for that one alone, of %s',
+    { timeout: 120_000 },
+    async (symbol, amount, maxPerPayment) => {
+      const PAYMENTS = 40;
+      const seller = await startSeller((request, response) => {
+        const offer = offerOf(sandbox, { amount: '2500000' });
+        if (!isPaid(request)) return answerTerms(response, { x402Version: 2, accepts: [offer] });
+        settle(sandbox, request).then(
+          (settled) => answer(response, settled.success ? 200 : 402, {}, settlementHeader({ ...settled })),
+          () => request.socket.destroy(),
+        );
+      });
+      onTestFinished(() => seller.close());
+      const policy = { maxPerPayment, maxPerDay: '200', maxLamportsPerDay: 10n ** 9n };
+      const payer = await payerOn(sandbox, { SOL: '1', [symbol]: amount }, { autoSwap: true, swapFrom: [symbol], policy });
+      const before = await balancesOf(payer.address);
+      const paidBefore = await sandbox.balance(sandbox.merchant, 'USDC');
+      const outcomes = await Promise.all(
+        Array.from({ length: PAYMENTS }, (_, call) => outcomeOf(payer.client.fetch(`${seller.url}/${call}`))),
+      );
+      expect(outcomes.filter((one) => one !== '200')).toEqual([]);
+      expect((await sandbox.balance(sandbox.merchant, 'USDC')) - paidBefore).toBe(BigInt(PAYMENTS) * 2_500_000n);
+      expect(swaps(payer)).toBeLessThanOrEqual(PAYMENTS);
+      // All that was paid came from swaps, and what they brought beyond it is still there.
+      const receipts = await listOf(payer.client.receipts());
+      const brought = receipts.reduce((sum, { swap }) => sum + BigInt(swap?.outAmount ?? 0), 0n);
+      expect(await sandbox.balance(payer.address, 'USDC')).toBe(before.USDC + brought - BigInt(PAYMENTS) * 2_500_000n);
+      for (const { cost } of receipts) expect(microUsd(cost.usd ?? '0')).toBeLessThanOrEqual(microUsd(maxPerPayment));
+      const [day] = (await payer.client.spent()).filter(({ cap }) => cap === 'maxPerDay');
+      const left = worth(sandbox, before) - worth(sandbox, await balancesOf(payer.address));
+      expect(microUsd(day?.used ?? '0') * 1_000_000n).toBeGreaterThanOrEqual(left);
+    },
+  );
 });

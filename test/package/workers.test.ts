@@ -44,7 +44,7 @@ afterAll(async () => {
 describe('the service in a runtime of the Workers kind', () => {
   const service = () => remote(worker.url, { headers: { authorization: `Bearer ${API_KEY}` } });
 
-  it('is there, and lets in who has its key', async () => {
+  it('is there, and lets in callers that have its key', async () => {
     expect(await (await fetch(`${worker.url}/api/health`)).json()).toEqual({ status: 'ok' });
     expect((await fetch(`${worker.url}/api/quote`)).status).toBe(401);
   });

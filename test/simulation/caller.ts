@@ -27,8 +27,8 @@ export async function buy({ clock, trace }: World, machine: Machine, part: Buy):
     const said = await Promise.race([attempt(client, part, clock.after), ended]);
     trace(`${name}: ${said}`);
     if (!part.key && (said === 'done' || said === 'already_spent')) return;
-    // The journal says "delivered" from the headers on, so that a process which ends before the body does leaves a purchase that is over.
-    if (!part.key && said === 'the process ended' && machine.answered.has(urlOf(part))) return;
+    // Its process had all of the answer before it ended: what it repeats after that is another purchase.
+    if (!part.key && said === 'the process ended' && machine.arrived.has(urlOf(part))) return;
     await clock.wait(part.gap);
   }
 }

@@ -2,7 +2,7 @@ import type { CapUse } from '../../src/index.js';
 import type { Attempt } from '../../src/journal/types.js';
 import { understood } from './instructions.js';
 import type { Machine } from './machine.js';
-import type { Limit, Plan } from './plan.js';
+import type { Limit, Part, Plan } from './plan.js';
 import { limitOf, measure, outsOf, shown, FINE, type Out } from './truth.js';
 import type { World } from './world.js';
 
@@ -65,9 +65,16 @@ function countsFees({ parts }: Plan): boolean {
   return !parts.some((part) => part.kind === 'market' && part.what === 'isDown');
 }
 
-/** A clock that jumps moves what is in a window by as much. */
+/** About as long as a blockhash lives. */
+const LIFE_MS = 90_000;
+
+/**
+ * A clock that jumps moves what is in a window by as much. What was confirmed counts from then, also if its fork is dropped and it lands anew within the
+ * life of its blockhash.
+ */
 function slackOf({ parts }: Plan): number {
-  return parts.reduce((sum, part) => sum + (part.kind === 'jump' ? Math.abs(part.ms) : 0), 0);
+  const slack = (part: Part) => (part.kind === 'jump' ? Math.abs(part.ms) : part.kind === 'fork' ? LIFE_MS : 0);
+  return parts.reduce((sum, part) => sum + slack(part), 0);
 }
 
 type Moment = Pick<Said['to'], 'at' | 'wall'>;
@@ -108,7 +115,9 @@ function withinCaps(plan: Plan, outs: readonly Out[]): Broken[] {
 function tellsAll(plan: Plan, outs: readonly Out[], { from, to, uses }: Said): Broken[] {
   const fees = countsFees(plan);
   return uses.flatMap(({ cap, unit, used, windowMs, host }) => {
-    const truth = inWindow(plan, outs, { windowMs, host }, from, to).reduce((sum, out) => sum + measure(out, unit, fees), 0n);
+    // Within one millisecond, what was said may have been so before what landed did.
+    const earlier = inWindow(plan, outs, { windowMs, host }, from, to).filter(({ landed }) => landed.at < from.at);
+    const truth = earlier.reduce((sum, out) => sum + measure(out, unit, fees), 0n);
     const told = unit === 'USD' ? microOf(used) * FINE : BigInt(used);
     if (told >= truth) return [];
     const how = `${cap} is ${shown(unit, told)} at ${seconds(to.at)}, and ${shown(unit, truth)} had left by ${seconds(from.at)}`;

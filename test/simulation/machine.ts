@@ -31,8 +31,8 @@ export interface Machine {
   /** By a signature of a swap, or the address that a payment was signed for: the attempt and its host. */
   readonly swapsOf: ReadonlyMap<string, { readonly attempt: string; readonly host: string }>;
   readonly paymentsOf: ReadonlyMap<string, string>;
-  /** Addresses whose paid requests were answered, whatever became of the answers. */
-  readonly answered: ReadonlySet<string>;
+  /** Addresses whose paid answer was read to its end by a process that had not ended yet. */
+  readonly arrived: ReadonlySet<string>;
   journal(): Journal;
 }
 
@@ -45,7 +45,7 @@ export function createMachine(world: World): Machine {
   const hosts = new Map<string, string>();
   const swapsOf = new Map<string, { attempt: string; host: string }>();
   const paymentsOf = new Map<string, string>();
-  const answered = new Set<string>();
+  const arrived = new Set<string>();
   let disk = new MemoryDisk();
   let kept: Journal = memoryJournal();
   let life = 0;
@@ -67,6 +67,8 @@ export function createMachine(world: World): Machine {
     const url = new URL(input instanceof Request ? input.url : input);
     const { signal, method = 'GET', headers, body } = init;
     if (signal?.aborted === true) throw signal.reason;
+    const watched = (response: Response) =>
+      response.ok && isPaid(init) ? atItsEnd(response, () => void (of === life && isUp && arrived.add(url.href))) : response;
     const served: Served = await world.serve(url, { method, headers: new Headers(headers), body: typeof body === 'string' ? body : '' });
     return new Promise<Response>((resolve, reject) => {
       const refuse = () => reject(signal?.reason instanceof Error ? signal.reason : new TypeError('aborted'));
@@ -77,7 +79,8 @@ export function createMachine(world: World): Machine {
         signal?.removeEventListener('abort', refuse);
         // An answer that comes is a call to the outside too: a process may end right before it.
         outside(of).then(
-          () => (served === 'lost' || served.response === undefined ? reject(new TypeError('fetch failed')) : resolve(served.response)),
+          () =>
+            served === 'lost' || served.response === undefined ? reject(new TypeError('fetch failed')) : resolve(watched(served.response)),
           reject,
         );
       };
@@ -124,7 +127,6 @@ export function createMachine(world: World): Machine {
         trace(`${event.type} ${event.id}${'signature' in event ? ` ${event.signature}` : ''}${'code' in event ? ` ${event.code}` : ''}`);
         if (event.type === 'payment.required') hosts.set(event.id, new URL(event.url).host);
         if (event.type === 'swap.signed') swapsOf.set(event.signature, { attempt: event.id, host: hosts.get(event.id) ?? '' });
-        if (event.type === 'payment.answered') answered.add(event.receipt.url);
         if (event.type === 'payment.signed') paymentsOf.set(event.payerSignature, event.id);
       });
       // Loads what a client loads with its first payment.
@@ -160,7 +162,28 @@ export function createMachine(world: World): Machine {
       if (calls === 0) stop();
       else dying = { calls, end: stop };
     },
-    ...{ signed, swapsOf, paymentsOf, answered },
+    ...{ signed, swapsOf, paymentsOf, arrived },
     journal: () => kept,
   };
+}
+
+function isPaid({ headers }: RequestInit): boolean {
+  const sent = new Headers(headers);
+  return sent.has('payment-signature') || sent.has('x-payment');
+}
+
+/** The same response, which tells once its body was read to its end. */
+function atItsEnd({ body, status, headers }: Response, end: () => void): Response {
+  const reader = body?.getReader();
+  if (reader === undefined) {
+    end();
+    return new Response(null, { status, headers });
+  }
+  const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
+    const { done, value } = await reader.read();
+    if (!done) return controller.enqueue(value);
+    end();
+    controller.close();
+  };
+  return new Response(new ReadableStream({ pull, cancel: (reason) => reader.cancel(reason) }, { highWaterMark: 0 }), { status, headers });
 }

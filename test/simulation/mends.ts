@@ -35,8 +35,8 @@ export const mends: readonly Mend[] = [
     changes: [
       {
         file: 'src/autopay/swap-cost.ts',
-        now: '  const { feeLamports } = outcome;\n  const failed = {',
-        before: "  const { feeLamports } = outcome;\n  if (outcome.code === 'swap_failed') return undefined;\n  const failed = {",
+        now: "if (outcome.code === 'swap_expired') return undefined;",
+        before: "if (outcome.code === 'swap_expired' || outcome.code === 'swap_failed') return undefined;",
       },
     ],
   },
@@ -57,10 +57,16 @@ export const mends: readonly Mend[] = [
     changes: [
       {
         file: 'src/autopay/fate.ts',
-        now: '  if (!(await isExplained(node, listing, sent, asOf, signal))) return OPEN;\n',
+        now: '  if (!isWhole) return OPEN;\n',
         before: '',
       },
+      { file: 'src/autopay/fate.ts', now: '(!isIndexed && !sent.isId) || ', before: '' },
     ],
+  },
+  {
+    name: 'index-reach',
+    breaks: 'paid once',
+    changes: [{ file: 'src/autopay/fate.ts', now: '(!isIndexed && !sent.isId) || ', before: '' }],
   },
   {
     name: 'nodes-judge-blockhashes',
@@ -84,8 +90,8 @@ export const mends: readonly Mend[] = [
     changes: [
       {
         file: 'src/autopay/present.ts',
-        now: '  if (open.attempt.delivered) onLostBody(response, () => takeBack(core, open));\n',
-        before: '',
+        now: '  const isAwaited = delivered && hasBody(response);\n',
+        before: '  const isAwaited = false;\n',
       },
     ],
   },

@@ -22,7 +22,7 @@ describe('import direction', () => {
     ['an export from a higher part', { 'src/policy/caps.ts': "export { client } from '../client.js';" }, /client lies above policy/],
     ['a type in import() form', { 'src/amount.ts': "export type E = import('./client.js').Client;" }, /client lies above amount/],
     ['a dynamic import upwards', { 'src/swap/plan.ts': "export const f = () => import('../client.js');" }, /client lies above swap/],
-    ['a part nobody placed', { 'src/utils.ts': "import { a } from './amount.js';" }, /utils has no place/],
+    ['a part without a place', { 'src/utils.ts': "import { a } from './amount.js';" }, /utils has no place/],
     ['src that imports an adapter', { 'src/client.ts': "import { local } from '../adapters/local.js';" }, /does not know the edges/],
     [
       'index that imports another adapter',

@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { onAbort } from '../../src/abort.js';
 
 describe('onAbort', () => {
-  it('calls everybody who waits, once, from one listener', () => {
+  it('calls each that waits, once, from one listener', () => {
     const controller = new AbortController();
     const listen = vi.spyOn(controller.signal, 'addEventListener');
     const calls: number[] = [];
@@ -13,7 +13,7 @@ describe('onAbort', () => {
     expect(calls).toEqual(Array.from({ length: 50 }, (_, caller) => caller));
   });
 
-  it('does not call who called it off, and keeps apart callers with the same function', () => {
+  it('does not call the one that called it off, and keeps apart callers with the same function', () => {
     const controller = new AbortController();
     const same = vi.fn();
     const forget = onAbort(controller.signal, same);
@@ -24,7 +24,7 @@ describe('onAbort', () => {
     expect(same).toHaveBeenCalledTimes(1);
   });
 
-  it('leaves no listener behind when nobody waits any more, and listens anew for the next', () => {
+  it('leaves no listener behind when none waits any more, and listens anew for the next', () => {
     const controller = new AbortController();
     const unlisten = vi.spyOn(controller.signal, 'removeEventListener');
     const first = [onAbort(controller.signal, vi.fn()), onAbort(controller.signal, vi.fn())];
@@ -38,7 +38,7 @@ describe('onAbort', () => {
     expect(later).toHaveBeenCalledTimes(1);
   });
 
-  it('lets one who is called forget another that has not been yet', () => {
+  it('lets one that is called forget another that has not been yet', () => {
     const controller = new AbortController();
     const second = vi.fn();
     let forget = (): void => undefined;

@@ -131,6 +131,23 @@ describe('what is given', () => {
     expect(await (await config.fetch('http://x.test')).text()).toBe('undefined');
   });
 
+  it('a node that rpcUrl names twice, in whatever spelling, is one: it is no second witness of itself', () => {
+    const rpcUrl = [
+      ...[
+        'https://a.test/v2/Key',
+        'https://b.test?api-key=K',
+        'HTTPS://A.Test:443/v2/Key/',
+        'https://a.test./v2/Key',
+        'https://a.test/v2/Key#x',
+      ],
+      ...['https://b.test/?api-key=K', 'https://b.test/?api-key=k', 'https://a.test/v2/key', 'https://a.test:444/v2/Key'],
+    ];
+    expect(parseOptions({ walletSecretKey, rpcUrl }).rpcUrls).toEqual([
+      ...['https://a.test/v2/Key', 'https://b.test/?api-key=K'],
+      ...['https://b.test/?api-key=k', 'https://a.test/v2/key', 'https://a.test:444/v2/Key'],
+    ]);
+  });
+
   it('a network without a public node needs rpcUrl', () => {
     expect(refusedWith({ network: 'solana-devnet' }).details).toEqual({ option: 'rpcUrl' });
     expect(parseOptions({ walletSecretKey, network: 'solana-devnet', rpcUrl: 'https://d.test' }).network).toBe(SOLANA_DEVNET);

@@ -21,7 +21,7 @@ async function collectUntil(come: () => boolean): Promise<void> {
 }
 
 describe('a stopped deadline', () => {
-  it('is kept by nobody, however long its caller lives on', async () => {
+  it('is kept by nothing, however long its caller lives on', async () => {
     const caller = new AbortController();
     const unlisten = vi.spyOn(caller.signal, 'removeEventListener');
     const leave = () => {
@@ -39,7 +39,7 @@ describe('a stopped deadline', () => {
     expect(unlisten).toHaveBeenCalledTimes(1);
   });
 
-  it('follows its caller for whoever holds its signal, or was named as its user', async () => {
+  it('follows its caller for each holder of its signal, or object that was named as its user', async () => {
     const caller = new AbortController();
     const { held, user, seen } = ((): { held: AbortSignal; user: object; seen: unknown[] } => {
       const [one, other] = [startDeadline(60_000, caller.signal), startDeadline(60_000, caller.signal)];

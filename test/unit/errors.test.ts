@@ -92,7 +92,7 @@ describe('an error', () => {
     );
   });
 
-  it('cannot be changed by who catches it', () => {
+  it('cannot be changed by code that catches it', () => {
     expect(() => Object.assign(error.details, { required: '0' })).toThrow(TypeError);
     expect(() => (error.moved as Moved[]).push(payment)).toThrow(TypeError);
     expect(() => Object.assign(error.untrusted ?? {}, { reason: 'x' })).toThrow(TypeError);

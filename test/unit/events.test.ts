@@ -59,7 +59,7 @@ describe('events', () => {
     }
   });
 
-  it('cost no clock where nobody listens', () => {
+  it('cost no clock when nothing listens', () => {
     const now = vi.fn(() => 0);
     createEvents(now).emitter('x')('warning', warn);
     expect(now).not.toHaveBeenCalled();

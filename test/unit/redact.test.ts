@@ -3,7 +3,7 @@ import { Connection } from '@solana/web3.js';
 import { createClient, isExactChangeError, remote, type Client } from 'exact-change';
 import { afterEach, describe, expect, it } from 'vitest';
 import { TransportError } from '../../src/errors.js';
-import { hideAddress, hideKey, redact, redactError } from '../../src/redact.js';
+import { hideAddress, hideKey, redact } from '../../src/redact.js';
 
 const signer = { address: '9C6hybhQ6Aycep9jaUnP6uL9ZYvDjUp1aSkFWPUFJtpj', signMessage: () => Promise.reject(new Error('never asked')) };
 const swap = { inputMint: 'SOL', outputMint: 'USDC', amount: '1000000', swapMode: 'ExactIn' } as const;
@@ -145,20 +145,67 @@ describe('what is hidden', () => {
     expect(untrusted).toEqual({ rpc: `${'.'.repeat(190)}[hidden]` });
   });
 
-  it('leaves an error that shows none as it is', () => {
-    const error = new TypeError('fetch failed', { cause: new Error('other side closed') });
-    expect(redactError(error)).toBe(error);
-    expect(redactError(undefined)).toBeUndefined();
+  it('is no ordinary word, and no text that has one as a part of a name', () => {
+    hideAddress('https://node.test/settlement/PAYMENTS/Transactions?mode=confirmed');
+    hideKey('Bearer a-key-beside-a-word-71');
+    const said = 'settlement_pending: PAYMENTS, Transactions, confirmed, Bearer';
+    expect(redact(`${said} a-key-beside-a-word-71`)).toBe(`${said} [hidden]`);
   });
 
-  it('keeps of an error what tells it apart', () => {
-    hideKey('a-key-in-an-error');
-    const error = redactError(Object.assign(new TypeError('for a-key-in-an-error'), { code: 'ENOTFOUND' }));
-    expect(error).toMatchObject({ name: 'TypeError', message: 'for [hidden]', code: 'ENOTFOUND' });
+  it('is a key that has letters alone, if no word is as long, or has them mixed', () => {
+    hideAddress('https://node.test/abcdefghijklmnopqrst/qWertzUiop');
+    expect(redact('abcdefghijklmnopqrst qWertzUiop')).toBe('[hidden] [hidden]');
   });
 
-  it('is of a bounded number: the newest', () => {
-    for (let count = 0; count < 300; count += 1) hideKey(`customer-${count}-key`);
-    expect([redact('customer-299-key'), redact('customer-0-key')]).toEqual(['[hidden]', 'customer-0-key']);
+  it('is no word that an encoding makes of a part of an address', () => {
+    hideAddress('https://node.test/%41%42%43');
+    expect(redact('ABC %41%42%43')).toBe('ABC [hidden]');
+  });
+
+  it('is no header that says what is sent', () => {
+    const headers = {
+      accept: 'application/json',
+      'Content-Type': 'application/vnd.pay+json',
+      'user-agent': 'shop-agent/1.0',
+      'x-key': 'key-of-x-1',
+    };
+    remote('https://pay.test', { headers });
+    const said = 'application/json application/vnd.pay+json shop-agent/1.0';
+    expect(redact(`${said} key-of-x-1`)).toBe(`${said} [hidden]`);
+  });
+
+  it('is the same whatever slashes JSON has escaped, and however often', () => {
+    hideKey('/a-key/with-slashes/');
+    for (const slash of ['/', '\\/', '\\\\/', '\\\\\\\\/'])
+      expect(redact(`x ${slash}a-key${slash}with-slashes${slash} \\`)).toBe('x [hidden] \\');
+  });
+
+  it('is hidden in no more time than a text is long', () => {
+    for (let count = 0; count < 500; count += 1) hideKey(`/one-of-many-keys-${count}`);
+    // Quadratic, this would not end.
+    redact('\\'.repeat(2_000_000));
+    redact('/one-of-many-keys-'.repeat(100_000));
+    new TransportError('rpc_unavailable', 'x', { details: { method: 'm' }, cause: new Error('\\'.repeat(2_000_000)) });
+  });
+
+  it('is hidden whole at the place at which a long text is cut', () => {
+    hideKey('key-at-the-very-end-of-a-long-text');
+    for (let before = 12_760; before <= 12_800; before += 1) {
+      const text = redact(`${'.'.repeat(before)}key-at-the-very-end-of-a-long-text`);
+      expect(text.replace(/^\.+/, '')).toMatch(/^(?:\[hidden\])?$/);
+    }
+  });
+
+  it('is of a bounded number: the newest, and those that are named again', () => {
+    hideKey('customer-of-old-key');
+    for (let count = 0; count < 4_095; count += 1) hideKey(`customer-${count}-key`);
+    expect([redact('customer-of-old-key'), redact('customer-0-key')]).toEqual(['[hidden]', '[hidden]']);
+    hideKey('customer-of-old-key');
+    hideKey('customer-4095-key');
+    expect([redact('customer-of-old-key'), redact('customer-4095-key'), redact('customer-0-key')]).toEqual([
+      '[hidden]',
+      '[hidden]',
+      'customer-0-key',
+    ]);
   });
 });

@@ -104,7 +104,7 @@ describe('a deadline', () => {
   });
 });
 
-it('a step that nobody wants any more throws the reason, whatever it is', () => {
+it('a step that no caller wants any more throws the reason, whatever it is', () => {
   expect(() => throwIfAborted(undefined)).not.toThrow();
   expect(() => throwIfAborted(new AbortController().signal)).not.toThrow();
   const reason = Symbol('no error at all');

@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it, vi } from 'vitest';
 import { captureCall } from '../../src/request.js';
 import { sendUnpaid } from '../../src/send-unpaid.js';
@@ -57,6 +58,30 @@ describe('a call that was not answered', () => {
     const { outcome, sent } = calling([fail, fail, fail]);
     await expect(outcome).rejects.toThrow('fetch failed');
     expect(sent()).toBe(times);
+  });
+
+  it.each([
+    ['an AbortError', new DOMException('The operation was aborted.', 'AbortError')],
+    ['a TimeoutError', new DOMException('The operation timed out.', 'TimeoutError')],
+    ['a failure by an AbortError', new TypeError('fetch failed', { cause: new DOMException('aborted', 'AbortError') })],
+  ])('is sent again after %s of a connection, and not if its caller has given up', async (_, error) => {
+    const going = calling([() => Promise.reject(error), fine], { signal: new AbortController().signal });
+    expect([(await going.outcome).status, going.sent()]).toEqual([200, 2]);
+    const caller = new AbortController();
+    const abort = () => {
+      caller.abort();
+      return Promise.reject(error);
+    };
+    const given = calling([abort, fine], { signal: caller.signal });
+    await expect(given.outcome).rejects.toBe(error);
+    expect([given.sent(), given.waits]).toEqual([1, []]);
+  });
+
+  it('is sent once if it will not be made, by the word of another realm too', async () => {
+    const error: unknown = runInNewContext("Object.assign(new TypeError('fetch failed'), { cause: new Error('why') })");
+    const { outcome, sent } = calling([() => Promise.reject(error), fine]);
+    await expect(outcome).rejects.toBe(error);
+    expect(sent()).toBe(1);
   });
 
   it('gives up in the end with what the last one gave', async () => {

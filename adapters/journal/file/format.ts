@@ -24,7 +24,7 @@ export type FileContent = StoreContent & Partial<OutboxContent>;
 /** What a file holds. */
 export interface Decoded {
   readonly records: readonly FileRecord[];
-  /** How many bytes of it are whole lines; what follows was being written when its writer ended, and was promised to nobody. */
+  /** How many bytes of it are whole lines; what follows was being written when its writer ended, and was promised to no caller. */
   readonly length: number;
 }
 
@@ -118,7 +118,7 @@ function decodeLine(line: Uint8Array): unknown {
 
 /**
  * Whether the last line, which does not read, was cut off while it was written: it has no end, or a hole that never reached the disk.
- * A line that is whole up to some place was promised to somebody: what follows it then is damage.
+ * A line that is whole up to some place was promised to a caller: what follows it then is damage.
  */
 function isTorn(line: Uint8Array, open: boolean): boolean {
   if (!open) return hasHole(line);

@@ -13,7 +13,7 @@ import { shareLog, type Share } from './shared.js';
 
 /** A journal in a file. */
 export interface FileJournal extends Journal {
-  /** Closes the file and frees its lock, once nobody else in this process uses it and all that was begun is written. */
+  /** Closes the file and frees its lock, once no other journal of this process uses it and all that was begun is written. */
   close(): Promise<void>;
 }
 

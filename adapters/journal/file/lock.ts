@@ -52,7 +52,7 @@ export async function lockFile(path: string, disk: Disk, processes: Processes): 
   }
 }
 
-/** Takes the place of holders that have ended. False where somebody else changed it meanwhile. */
+/** Takes the place of holders that have ended. False if another process changed it meanwhile. */
 async function succeed(path: string, place: string, draft: string, disk: Disk, processes: Processes): Promise<boolean> {
   const ended: Holder[] = [];
   for (let at = place; ; at = afterOf(place, ended)) {

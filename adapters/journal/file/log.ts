@@ -22,13 +22,13 @@ export interface Stores {
 /** What happens to the stores, and what of it is to be written down. */
 export type Work<T> = (stores: Stores, write: (record: FileRecord) => void) => T;
 
-/** Stores whose changes are in a file before anybody learns of them. */
+/** Stores whose changes are in a file before any caller learns of them. */
 export interface FileLog {
   /** Runs work, and resolves once what it wrote is on the disk. Work that comes while the disk is busy shares the next write. */
   run<T>(work: Work<T>): Promise<T>;
-  /** From now on events are kept, whoever writes what they tell of. */
+  /** From now on events are kept, whatever journal writes what they tell of. */
   keepEvents(): void;
-  /** Who hears of what happens to the outbox. */
+  /** What hears of changes to the outbox. */
   readonly listeners: OutboxListeners;
   /** After all work that was begun. */
   close(): Promise<void>;
@@ -249,7 +249,7 @@ function isOutboxRecord(record: FileRecord): record is OutboxRecord {
   return 'job' in record || 'jobDone' in record || 'endpoint' in record || 'endpointGone' in record;
 }
 
-/** Without what could be presented or sent again, where nobody will: a repeat under the same key presents what is delivered too. */
+/** Without what could be presented or sent again, if no call will: a repeat under the same key presents what is delivered too. */
 function lean({ attempts, ...rest }: StoreContent): StoreContent {
   const isOver = (one: Attempt) => one.state === 'unsettled' || (isClosed(one) && one.idempotencyKey === undefined);
   return { ...rest, attempts: attempts.map((attempt) => (isOver(attempt) ? withoutBytes(attempt) : attempt)) };

@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { kill, pid, platform } from 'node:process';
 import { hasCode } from './disk.js';
-import { isDeserted, listenIn } from './socket.js';
+import { knock, listenIn } from './socket.js';
 import { isLocal, volumeOf } from './volume.js';
 
 /** A process, so that no other is taken for it. */
@@ -42,39 +42,54 @@ export interface Processes {
   token(): string;
 }
 
-export const nodeProcesses: Processes = {
-  async live(directory, id) {
-    const name = `.${id}.sock`;
-    const [status, host, boot, volume] = await Promise.all([statusOf(pid), hostOf(), bootOf(), volumeOf(directory)]);
-    const kernel = kernelOf(boot);
-    const socket = kernel === undefined ? undefined : await listenIn(directory, name);
-    const process: ProcessId = {
-      pid,
-      ...(status === undefined ? {} : { start: `${boot ?? ''} ${status.ticks}` }),
-      host,
-      ...(kernel === undefined ? {} : { kernel }),
-      volume,
-      ...(socket === undefined ? {} : { socket: name }),
-    };
-    return {
-      process,
-      isSeen: () => socket?.isThere() ?? Promise.resolve(true),
-      end: () => socket?.close() ?? Promise.resolve(),
-    };
-  },
-  async isAlive(other, directory) {
-    const [boot, volume] = await Promise.all([bootOf(), volumeOf(directory)]);
-    const kernel = kernelOf(boot);
-    const isComparable = kernel !== undefined && other.kernel !== undefined && volume === other.volume;
-    if (isComparable && kernel === other.kernel && other.socket !== undefined) return !(await isDeserted(directory, other.socket));
-    if (isComparable && kernel !== other.kernel && isLocal(volume)) return false;
-    return mayRun(other, boot);
-  },
-  clear: async (other, directory) => {
-    if (other.socket !== undefined) await unlink(join(directory, other.socket));
-  },
-  token: () => randomBytes(16).toString('hex'),
-};
+export const nodeProcesses: Processes = processesOn(platform);
+
+/** The processes of this machine, by the rules of a system. */
+export function processesOn(system: NodeJS.Platform): Processes {
+  return {
+    async live(directory, id) {
+      const name = `.${id}.sock`;
+      const [status, host, boot, volume] = await Promise.all([statusOf(pid), hostOf(), bootOf(), volumeOf(directory)]);
+      const kernel = kernelOf(boot, system);
+      const socket = kernel === undefined ? undefined : await listenIn(directory, name);
+      const process: ProcessId = {
+        pid,
+        ...(status === undefined ? {} : { start: `${boot ?? ''} ${status.ticks}` }),
+        host,
+        ...(kernel === undefined ? {} : { kernel }),
+        volume,
+        ...(socket === undefined ? {} : { socket: name }),
+      };
+      return {
+        process,
+        isSeen: () => socket?.isThere() ?? Promise.resolve(true),
+        end: () => socket?.close() ?? Promise.resolve(),
+      };
+    },
+    async isAlive(other, directory) {
+      const [boot, volume] = await Promise.all([bootOf(), volumeOf(directory)]);
+      const answer = other.socket === undefined ? 'unknown' : await knock(directory, other.socket);
+      if (answer === 'accepts') return true;
+      if (other.socket === undefined || !isOfOneKernel(other, kernelOf(boot, system), volume)) return mayRun(other, boot);
+      // A full queue is told from an ended process by Linux alone.
+      if (answer === 'refuses' && system !== 'linux') return mayRun(other, boot);
+      return answer === 'unknown';
+    },
+    clear: async (other, directory) => {
+      if (other.socket !== undefined) await unlink(join(directory, other.socket));
+    },
+    token: () => randomBytes(16).toString('hex'),
+  };
+}
+
+/**
+ * Whether the kernel that is asked here is the one on which a process listens, or has taken the disk over from it. Two ids of a kernel prove nothing on a
+ * file system that one kernel has to itself: some containers are given ids of their own.
+ */
+function isOfOneKernel(other: ProcessId, kernel: string | undefined, volume: string): boolean {
+  const isComparable = kernel !== undefined && other.kernel !== undefined && volume === other.volume;
+  return isComparable && (kernel === other.kernel || isLocal(volume));
+}
 
 /** By its id, which means something only in its own namespace. */
 async function mayRun({ pid: other, start, host }: ProcessId, boot: string | undefined): Promise<boolean> {
@@ -114,8 +129,8 @@ async function bootOf(): Promise<string | undefined> {
 }
 
 /** Containers share a kernel whatever their names are. Without an id of this boot, the kernel of a Linux is not known. */
-function kernelOf(boot: string | undefined): string | undefined {
-  return boot ?? (platform === 'linux' ? undefined : hostname());
+function kernelOf(boot: string | undefined, system: NodeJS.Platform): string | undefined {
+  return boot ?? (system === 'linux' ? undefined : hostname());
 }
 
 async function hostOf(): Promise<string> {

@@ -36,7 +36,7 @@ export async function listenIn(directory: string, name: string): Promise<LifeSoc
     await chmod(path, OWNER_ONLY);
     const { ino } = await lstat(path, { bigint: true });
     // A file system may take a socket and not lead back to it: a refusal would prove nothing.
-    if ((await knock(directory, name)) !== undefined) throw new Error('It cannot be reached.');
+    if ((await knock(directory, name)) !== 'accepts') throw new Error('It cannot be reached.');
     return { isThere: async () => (await inodeOf(path)) === ino, close };
   } catch {
     await close();
@@ -44,16 +44,14 @@ export async function listenIn(directory: string, name: string): Promise<LifeSoc
   }
 }
 
-/** Whether the kernel says that no process listens on a socket. What it does not say for certain is false. */
-export async function isDeserted(directory: string, name: string): Promise<boolean> {
-  const code = await knock(directory, name);
-  if (code === 'ECONNREFUSED') return true;
-  // The address may be missing although the socket is there: without /proc, a long path has none.
-  return code === 'ENOENT' && (await inodeOf(join(directory, name))) === undefined;
-}
+/**
+ * What the kernel says of a socket. `accepts`: a process listens on it. `refuses`: none does; on other systems than Linux also, if more wait for that
+ * process than it has room for. `gone`: it is not there. `unknown`: nothing for certain.
+ */
+export type Answer = 'accepts' | 'refuses' | 'gone' | 'unknown';
 
-/** Undefined once a connection was accepted, or else the code of the refusal. */
-async function knock(directory: string, name: string): Promise<string | undefined> {
+/** Connects to a socket in a directory, once. */
+export async function knock(directory: string, name: string): Promise<Answer> {
   const connected = (address: string) =>
     new Promise<void>((resolve, reject) => {
       const connection = connect({ path: address }, () => {
@@ -64,9 +62,11 @@ async function knock(directory: string, name: string): Promise<string | undefine
     });
   try {
     await atAddress(directory, name, connected);
-    return undefined;
+    return 'accepts';
   } catch (error) {
-    return hasCode(error, 'ECONNREFUSED') ? 'ECONNREFUSED' : hasCode(error, 'ENOENT') ? 'ENOENT' : 'unknown';
+    if (hasCode(error, 'ECONNREFUSED')) return 'refuses';
+    // The address may be missing although the socket is there: without /proc, a long path has none.
+    return hasCode(error, 'ENOENT') && (await inodeOf(join(directory, name))) === undefined ? 'gone' : 'unknown';
   }
 }
 

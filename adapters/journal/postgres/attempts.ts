@@ -1,6 +1,6 @@
 import { copyOf } from '../../../src/journal/attempt-json.js';
 import { isFoundByRequest } from '../../../src/journal/attempt-store.js';
-import { costIn, countedAt, lacksRoom } from '../../../src/journal/counting.js';
+import { costIn, countedAt, dropsSwap, keepsSwap, lacksRoom, mayDropSwap } from '../../../src/journal/counting.js';
 import { jobsOf } from '../../../src/journal/notices.js';
 import { attemptStates, mayFollow, openStates, type AttemptState } from '../../../src/journal/states.js';
 import type { Attempt, CapBlock, Journal, Owner } from '../../../src/journal/types.js';
@@ -39,31 +39,36 @@ export function attemptsIn(database: Database, tables: Tables, { adding, always 
     update ${attempts} set (${ATTEMPT_COLUMNS}) = ($5, $6::boolean, $7::float8, $8, $9, $10, $11, $12::text[], $13::numeric[], $14, $15, $16)
     where id = $3 and wallet = $1 and network = $2 and state = any ($4::text[]) ${only}
     returning id`;
-  // As `mayRelease`: what swaps cost stays.
+  // As `mayRelease`.
   const release = (only = '') =>
     `delete from ${attempts} where id = $1 and state = any ($2::text[]) and not keep ${only} returning id, record`;
-  const telling = told(adding, tables, put(), release());
-  const writes = always ? telling : untilTold(database, tables, { put, release }, telling);
   const usedRows = `select used::text from (${capRows(tables)}) capped order by n`;
   const lockFor = (owner: Owner) => lockKey(schema, 'reserve', ...ownerParts(owner));
 
-  /** No reservation of the owner is made meanwhile. */
-  const putWithin = (attempt: Attempt, values: unknown[], caps: readonly Cap[]): Promise<Row[] | CapBlock> =>
-    adding('raise', digest('attempt', attempt.id), async (query, add) => {
-      await query('select pg_advisory_xact_lock($1::bigint)::text', [lockFor(attempt)]);
+  /** By the record as it stands. With caps, no reservation of the owner is made meanwhile. */
+  const putWithin = (step: string, attempt: Attempt, values: unknown[], caps: readonly Cap[]): Promise<Row[] | CapBlock> =>
+    adding(step, digest('attempt', attempt.id), async (query, add) => {
+      if (caps.length > 0) await query('select pg_advisory_xact_lock($1::bigint)::text', [lockFor(attempt)]);
       const [row] = await query(`select record from ${attempts} where id = $1 for update`, [attempt.id]);
       if (row === undefined) return [];
       const before = recordOf(row);
+      if (dropsSwap(before, attempt)) return [];
       const asked = caps.map((cap) => ({ cap, cost: 0n }));
-      const rows = await query(usedRows, [...ownerParts(attempt), ...capValues(asked, attempt.at)]);
+      const rows = caps.length === 0 ? [] : await query(usedRows, [...ownerParts(attempt), ...capValues(asked, attempt.at)]);
       for (const [index, cap] of caps.entries()) {
         const block = lacksRoom(cap, attempt, BigInt(rows[index]?.['used'] ?? 0), before);
         if (block !== undefined) return block;
       }
       const written = await query(put(), values);
-      if (written.length > 0) await add(jobsOf(before, attempt, systemRuntime.now()));
+      const jobs = written.length > 0 ? jobsOf(before, attempt, systemRuntime.now()) : [];
+      // Another process may have begun to keep events at any time; while none does, there is no place for them.
+      if (jobs.length > 0 && (always || (await hasOutbox({ query: (_, ...question) => query(...question) }, tables)))) await add(jobs);
       return written;
     });
+
+  const putAsItStands = (attempt: Attempt, values: unknown[]) => putWithin('put', attempt, values, []);
+  const telling: Writes = { put: putAsItStands, release: releaseTelling(adding, release()) };
+  const writes = always ? telling : untilTold(database, tables, { put, release }, telling);
 
   /** @param write - Gives a row if it wrote one. */
   const replace = async (given: Attempt, write: (attempt: Attempt, values: unknown[]) => Promise<Row[] | CapBlock>) => {
@@ -99,9 +104,10 @@ export function attemptsIn(database: Database, tables: Tables, { adding, always 
       return blocking === undefined ? undefined : { cap: blocking.cap, used: BigInt(row?.['used'] ?? 0) };
     },
 
-    put: async (attempt) => void (await replace(attempt, writes.put)),
+    // What ends without a payment is held against the record as it stands.
+    put: async (attempt) => void (await replace(attempt, mayDropSwap(attempt) ? putAsItStands : writes.put)),
 
-    raise: (given, caps) => replace(given, (attempt, values) => putWithin(attempt, values, caps)),
+    raise: (given, caps) => replace(given, (attempt, values) => putWithin('raise', attempt, values, caps)),
 
     async release(id) {
       await writes.release([id, releasable]);
@@ -145,11 +151,11 @@ export function attemptsIn(database: Database, tables: Tables, { adding, always 
 
 /** How statements that change an attempt are run; `put` gives a row where it wrote one. */
 interface Writes {
-  put(attempt: Attempt, values: unknown[]): Promise<Row[]>;
+  put(attempt: Attempt, values: unknown[]): Promise<Row[] | CapBlock>;
   release(values: unknown[]): Promise<Row[]>;
 }
 
-/** Single statements for as long as nobody keeps events in the schema. They look at it themselves: another process may begin at any time. */
+/** Single statements for as long as no journal keeps events in the schema. They look at it themselves: another process may begin at any time. */
 function untilTold(
   database: Database,
   tables: Tables,
@@ -158,7 +164,7 @@ function untilTold(
 ): Writes {
   const only = `and to_regclass('${tables.endpoints}') is null`;
   let isTold = false;
-  const write = async (alone: () => Promise<Row[]>, withEvents: () => Promise<Row[]>) => {
+  const write = async <T>(alone: () => Promise<Row[]>, withEvents: () => Promise<T>): Promise<Row[] | T> => {
     const rows = isTold ? [] : await alone();
     if (rows.length > 0) return rows;
     isTold ||= await hasOutbox(database, tables);
@@ -179,33 +185,23 @@ function untilTold(
   };
 }
 
-/** Each in a transaction, with what is to be told of it. */
-function told(adding: Adding, { attempts }: Tables, put: string, release: string): Writes {
-  const before = `select record from ${attempts} where id = $1 for update`;
-  return {
-    put: (attempt, values) =>
-      adding('put', digest('attempt', attempt.id), async (query, add) => {
-        const [row] = await query(before, [attempt.id]);
-        const written = await query(put, values);
-        if (row !== undefined && written.length > 0) await add(jobsOf(recordOf(row), attempt, systemRuntime.now()));
-        return written;
-      }),
-    release: (values) =>
-      adding('release', digest('attempt', String(values[0])), async (query, add) => {
-        const written = await query(release, values);
-        for (const row of written) await add(jobsOf(recordOf(row), undefined, systemRuntime.now()));
-        return written;
-      }),
-  };
+/** In a transaction, with what is to be told of it. */
+function releaseTelling(adding: Adding, release: string): Writes['release'] {
+  return (values) =>
+    adding('release', digest('attempt', String(values[0])), async (query, add) => {
+      const written = await query(release, values);
+      for (const row of written) await add(jobsOf(recordOf(row), undefined, systemRuntime.now()));
+      return written;
+    });
 }
 
 /** In the order of `ATTEMPT_COLUMNS`. */
 function columnsOf(attempt: Attempt): unknown[] {
-  const { state, swapped, host, payTo, mint, fingerprint, idempotencyKey } = attempt;
+  const { state, host, payTo, mint, fingerprint, idempotencyKey } = attempt;
   const cost = [...costIn(attempt)];
   return [
     state,
-    swapped !== undefined,
+    keepsSwap(attempt),
     countedAt(attempt),
     plainHost(host),
     portless(host),

@@ -23,7 +23,7 @@ export function batchedReserve(database: Database, tables: Tables): (key: string
 
 /** Calls of one key that come while one is under way go together, in one statement. */
 export function batched<T>(database: Database, step: string, perform: Together<T>): (key: string, value: T) => Promise<Row | undefined> {
-  // A list is here as long as somebody works on it.
+  // A list is here as long as it is worked on.
   const queues = new Map<string, Waiting<T>[]>();
 
   const together = async (inner: Database, batch: readonly Waiting<T>[]): Promise<void> => {
@@ -34,7 +34,7 @@ export function batched<T>(database: Database, step: string, perform: Together<T
     } catch (error) {
       if (!isOwnFault(error)) throw error;
       if (batch.length === 1) batch[0]?.reject(error);
-      // Nothing was written: who is at fault fails alone.
+      // Nothing was written: the one at fault fails alone.
       else for (const one of batch) await together(inner, [one]);
     }
   };
@@ -45,7 +45,7 @@ export function batched<T>(database: Database, step: string, perform: Together<T
       try {
         await together(inner, batch);
       } catch (error) {
-        // The database fails or is silent: it does so for those who wait, too. Whoever has an answer keeps it.
+        // The database fails or is silent: it does so for those that wait, too. Calls that have an answer keep it.
         for (const one of [...batch, ...queue.splice(0)]) one.reject(error);
       }
     }

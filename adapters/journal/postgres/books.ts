@@ -21,7 +21,7 @@ export function booksIn(database: Database, { books }: Tables, owner: Owner): Bo
         const lock = () => query(`select book from ${books} ${where} for update`, name);
         let [row] = await lock();
         if (row === undefined) {
-          // Somebody else may put it there first: then this waits, writes nothing, and the row is theirs.
+          // Another process may put it there first: then this waits, writes nothing, and the row is theirs.
           await query(`insert into ${books} values ($1, $2, $3, $4) on conflict do nothing`, [...name, encodeBook(emptyBook)]);
           [row] = await lock();
         }

@@ -23,7 +23,7 @@ export interface Database {
   connection<T>(step: string, work: (query: Query) => Promise<T>): Promise<T>;
   /** One call that may take several steps: whatever lets it begin lets it end. */
   call<T>(step: string, work: (database: Database) => Promise<T>): Promise<T>;
-  /** A connection to keep. Whoever takes it gives it back. */
+  /** A connection to keep. To be given back. */
   checkOut(signal: AbortSignal): Promise<PostgresClient>;
   close(): Promise<void>;
 }
@@ -74,7 +74,7 @@ export function createDatabase(open: () => Promise<OpenPool>, timeoutMs: number)
     }
   };
 
-  // Read committed, whatever the database's default is: who waits for a lock must see what its holder wrote. A holder whose machine is gone
+  // Read committed, whatever the database's default is: a session that waits for a lock must see what its holder wrote. A holder whose machine is gone
   // must not block the others until TCP notices.
   const begin = `begin isolation level read committed; set local lock_timeout = ${timeoutMs}; set local idle_in_transaction_session_timeout = ${timeoutMs}`;
 
@@ -107,7 +107,7 @@ export function queryOn(client: PostgresClient): Query {
   };
 }
 
-/** Several statements at once give several results, which nobody needs. Every statement of ours that gives rows selects text alone. */
+/** Several statements at once give several results, which are of no use. Every statement of ours that gives rows selects text alone. */
 function hasRows(result: unknown): result is { readonly rows: Readonly<Record<string, string | null>>[] } {
   return typeof result === 'object' && result !== null && 'rows' in result;
 }

@@ -4,7 +4,7 @@ import { closed } from './failure.js';
 export interface Gate {
   /** Rejects with `journal_unavailable` once the gate is closed. */
   pass<T>(step: string, work: () => Promise<T>): Promise<T>;
-  /** Lets nobody in any more. Resolves when all are out. */
+  /** Lets no call in any more. Resolves when all are out. */
   close(): Promise<void>;
 }
 

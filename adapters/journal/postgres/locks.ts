@@ -5,27 +5,27 @@ import type { Query } from './database.js';
 import { closed } from './failure.js';
 import type { Session } from './session.js';
 
-/** Whoever frees a lock says so; a holder whose process died says nothing, and is noticed this much later at most. */
+/** A process that frees a lock says so; a holder whose process died says nothing, and is noticed this much later at most. */
 const POLL_MS = 1_000;
 
 /** Locks that hold between processes, under keys of advisory locks. */
 export interface SharedLocks {
   hold: Locks['hold'];
-  /** Somebody freed a lock. */
+  /** A process freed a lock. */
   freed(key: string): void;
   /** The connection was lost, and all that it had locked. */
   lost(): void;
   /** Whether anything is locked. */
   readonly any: boolean;
-  /** Locks again, on a new connection, what is still being worked under; as far as nobody else has it by now. */
+  /** Locks again, on a new connection, what is still being worked under; as far as no other process has it by now. */
   restore(query: Query): Promise<void>;
-  /** Nobody gets a lock any more, nor waits for one. Work that has begun is not stopped. */
+  /** No call gets a lock any more, nor waits for one. Work that has begun is not stopped. */
   close(): void;
 }
 
 /** @param keyOf - The key of a name; equal names in any process have equal keys. */
 export function sharedLocks(session: Session, channel: string, keyOf: (name: string) => string): SharedLocks {
-  // Within the process whoever waits for one lock waits in one place, and the session asks for it once.
+  // Within the process all calls wait for one lock in one place, and the session asks for it once.
   const queue = createLocks();
   const closing = new AbortController();
   const held = new Map<string, number>();
@@ -116,7 +116,7 @@ function noticeOf(waiting: Map<string, Set<() => void>>, key: string, signals: r
     wake = resolve;
     refuse = reject;
   });
-  // Nobody may be waiting for it any more.
+  // No call may be waiting for it any more.
   promise.catch(() => undefined);
   const all = waiting.get(key) ?? new Set();
   waiting.set(key, all.add(wake));

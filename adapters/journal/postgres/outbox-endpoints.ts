@@ -5,14 +5,14 @@ import { digest, lockKey } from './keys.js';
 import type { Tables } from './schema.js';
 
 /** Whether a journal of the schema keeps events, or did: its endpoints have a table then. */
-export async function hasOutbox(database: Database, { endpoints }: Tables): Promise<boolean> {
+export async function hasOutbox(database: Pick<Database, 'query'>, { endpoints }: Tables): Promise<boolean> {
   const [found] = await database.query('tables', 'select to_regclass($1)::text as name', [endpoints]);
   return found?.['name'] !== undefined;
 }
 
-/** Makes the table of endpoints where it is missing. What events need besides must be there: whoever sees the table adds some. */
+/** Makes the table of endpoints where it is missing. What events need besides must be there: a process that sees the table adds some. */
 export async function prepareEndpoints(database: Database, tables: Tables): Promise<void> {
-  // Looked at without any right to create: the table may have been made by somebody else.
+  // Looked at without any right to create: the table may have been made by another user.
   if (await hasOutbox(database, tables)) return;
   const { schema, endpoints } = tables;
   const key = lockKey(schema, 'tables');
@@ -39,7 +39,7 @@ export function endpointsIn(
     addEndpoint: (endpoint, most) => {
       const key = lockKey(schema, 'endpoints');
       return database.transaction('add an endpoint', key, async (query) => {
-        // Who adds waits for who is adding: the count must hold until it is written.
+        // One that adds waits for one that is adding: the count must hold until it is written.
         await query('select pg_advisory_xact_lock($1::bigint)::text', [key]);
         if (!hasPlaceFor(endpoint, (await query(all)).map(endpointOf), most)) return false;
         await query(`insert into ${endpoints} (id, record) values ($1, $2)`, [endpoint.id, JSON.stringify(endpoint)]);

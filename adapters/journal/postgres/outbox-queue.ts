@@ -63,7 +63,7 @@ export async function prepareJobs(database: Database, schema: string): Promise<v
     // pg-boss has a lock of its own, and yet fails where several begin at once: its statements come in one message, which sees names as they were.
     await query('select pg_advisory_lock($1::bigint)::text', [key]);
     await boss.start();
-    // Looked at first: a user who may write the tables may have no right to more.
+    // Looked at first: a user that may write the tables may have no right to more.
     if ((await boss.getQueue(QUEUE)) === null) {
       await boss.createQueue(QUEUE, { name: QUEUE, ...KEPT });
       await query(`create index on "${schema}".job (${KEY}, start_after, created_on, id) where state < 'active'`);
@@ -73,7 +73,7 @@ export async function prepareJobs(database: Database, schema: string): Promise<v
 }
 
 /**
- * Jobs in tables that exist. pg-boss asks the database's clock, fixes leases when a job is written, and gives what is oldest: whoever delivers has a clock of their
+ * Jobs in tables that exist. pg-boss asks the database's clock, fixes leases when a job is written, and gives what is oldest: a process that delivers has a clock of its
  * own, says when they take it, and gives callers their turns. So jobs are taken past pg-boss, in the columns that it reads.
  */
 export function jobsIn(schema: string): JobQueue {
@@ -162,7 +162,7 @@ export function jobsIn(schema: string): JobQueue {
       return row?.['next'] === undefined ? undefined : Number(row['next']);
     },
     async end(query, ids) {
-      // Removed instead of completed: a job that is done is of no more use, and nobody has to clear it away.
+      // Removed instead of completed: a job that is done is of no more use, and needs no clearing away.
       const ended: unknown = await (await boss()).deleteJob(QUEUE, [...ids], { db: { executeSql: executeOn(query) } });
       return typeof ended === 'object' && ended !== null && 'affected' in ended ? Number(ended.affected) : 0;
     },

@@ -25,9 +25,9 @@ export type Adding = <T>(
 export interface PostgresOutbox {
   readonly outbox: Outbox;
   readonly adding: Adding;
-  /** Calls whoever asked: another process has added jobs, or may have while nobody heard of it. */
+  /** Calls all that asked: another process has added jobs, or may have, unheard. */
   heard(): void;
-  /** Whether anybody asked. */
+  /** Whether any listener asked. */
   readonly listens: boolean;
 }
 
@@ -35,7 +35,7 @@ export interface PostgresOutbox {
 export interface Channel {
   /** Tells the others once the transaction is committed. */
   tell(query: Query): Promise<unknown>;
-  /** Somebody wants to hear of it from now on. */
+  /** A listener wants to hear of it from now on. */
   listen(): void;
 }
 
@@ -43,7 +43,7 @@ export interface Channel {
 export function outboxIn(database: Database, tables: Tables, queue: JobQueue, channel: Channel): PostgresOutbox {
   const { added: listeners, dropped } = createOutboxListeners();
   const stops = new Set<() => void>();
-  /** When a lease may be over that nobody has freed. Milliseconds since the epoch. */
+  /** When a lease may be over that was not freed. Milliseconds since the epoch. */
   let lookAt = -Infinity;
 
   const addingWith =
@@ -69,7 +69,7 @@ export function outboxIn(database: Database, tables: Tables, queue: JobQueue, ch
     if (count > 0) dropped.call(count);
   };
 
-  // Who ends a job delivers, and so hears of what takes its place: to tell the others would only make commits wait for each other.
+  // A process that ends a job delivers, and so hears of what takes its place: to tell the others would only make commits wait for each other.
   const replacing = addingWith(() => Promise.resolve());
 
   // One statement, which is a transaction by itself: many deliveries end at the same time.

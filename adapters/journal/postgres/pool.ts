@@ -24,5 +24,5 @@ export interface OpenPool {
   close(): Promise<void>;
 }
 
-// A client or a pool that says "error" to nobody ends the process. What it means for a query, the query's promise says.
+// A client or a pool that says "error" to no listener ends the process. What it means for a query, the query's promise says.
 export const ignored = (): void => undefined;

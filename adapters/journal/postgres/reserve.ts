@@ -13,7 +13,7 @@ const PARAMETERS = `text, text,
 const COUNT = PARAMETERS.split(',').length;
 
 /**
- * Reserves in the database itself: nobody waits for the way between it and a holder of the lock, nor for a holder that is gone. In a function
+ * Reserves in the database itself: no call waits for the way between it and a holder of the lock, nor for a holder that is gone. In a function
  * each statement sees what was committed before it began, as long as transactions are read committed; so what comes after the lock sees what
  * its last holder wrote.
  */

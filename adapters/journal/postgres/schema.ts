@@ -45,7 +45,7 @@ export function tablesIn(schema: unknown): Tables {
 
 /** Makes the tables where they are missing. Rejects with `ConfigError` (`invalid_option`) where a newer version of the package made them. */
 export async function prepareTables(database: Database, tables: Tables): Promise<void> {
-  // Looked at without any right to create: the tables may have been made by somebody else.
+  // Looked at without any right to create: the tables may have been made by another user.
   const found = await database.query('tables', 'select to_regclass($1)::text as name', [tables.version]);
   if (found[0]?.['name'] === undefined) {
     const key = lockKey(tables.schema, 'tables');
@@ -71,7 +71,7 @@ export async function prepareTables(database: Database, tables: Tables): Promise
 
 /**
  * `spent` holds what was spent by unit, hour, host, payee and mint, so that a cap adds up hours and looks at single attempts of one hour only. A
- * trigger keeps it, so that it is right whoever writes. Sums are `numeric`: exact, without a bound. Times are `double precision`, the
+ * trigger keeps it, so that it is right whatever writes. Sums are `numeric`: exact, without a bound. Times are `double precision`, the
  * numbers of JavaScript. Records are JSON in `text`, which keeps what `jsonb` would change or refuse.
  */
 async function create(query: Query, tables: Tables): Promise<void> {

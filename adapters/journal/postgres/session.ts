@@ -30,7 +30,7 @@ export interface Line {
 export interface SessionEvents {
   /** To listen on. */
   readonly channel: string;
-  /** Puts back what an earlier connection held, before anybody else uses this one. */
+  /** Puts back what an earlier connection held, before any other call uses this one. */
   restore(query: Query, line: Line): Promise<void>;
   notified(payload: string): void;
   lost(): void;
@@ -80,7 +80,7 @@ export function createSession(database: Database, events: SessionEvents): Sessio
     if (closed) throw closedError(step);
     const deadline = startDeadline(database.timeoutMs, undefined);
     const turn = tail.then(async () => {
-      // Whose time passed while others had their turn, does not begin.
+      // Work that ran out of time while other work had its turn does not begin.
       if (deadline.signal.aborted) {
         // What should have been given up would be held for ever: it goes with the connection, and the rest is put back on another.
         if (GIVES_UP.includes(step)) open?.end();
@@ -92,11 +92,11 @@ export function createSession(database: Database, events: SessionEvents): Sessio
       try {
         return await untilAborted(work(line.query, line), deadline.signal);
       } catch (error) {
-        // Nobody knows what became of the statement: what it may have locked goes with the connection.
+        // What became of the statement is not known: what it may have locked goes with the connection.
         line.end();
         throw error;
       } finally {
-        // What is held is no reason for a process to go on; who holds it is.
+        // What is held is no reason for a process to go on; the work under it is.
         line.client.unref?.();
       }
     });

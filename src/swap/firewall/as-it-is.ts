@@ -18,13 +18,29 @@ export interface WalletBefore {
   readonly rents: ReadonlyMap<Address, bigint>;
 }
 
-/** What a foreign transaction costs besides what it swaps, in lamports, and what it must leave. */
-export interface Outlay {
+/** What a foreign transaction costs besides what it swaps, in lamports. */
+export interface Costs {
   readonly networkFee: bigint;
   readonly priorityFee: bigint;
   /** Of accounts that stay. */
   readonly rent: bigint;
+}
+
+/** The same, and what it must leave. */
+export interface Outlay extends Costs {
   readonly floors: Floors;
+}
+
+/** @param rents - Lamports that creating each account takes that does not exist. */
+export function costsOf(
+  subject: Pick<SurroundingsSubject, 'instructions' | 'swapAt' | 'expected'>,
+  rents: ReadonlyMap<Address, bigint>,
+): Costs {
+  const own = wrappedAccount(subject.expected);
+  // What is created and closed again gives its rent back.
+  const staying = createdIn(subject).filter((address) => !(closesWrapped(subject) && address === own));
+  const rent = sum([...new Set(staying)].map((address) => rents.get(address) ?? 0n));
+  return { networkFee: SIGNATURE_LAMPORTS, priorityFee: priorityFeeOf(subject.instructions) ?? 0n, rent };
 }
 
 /**
@@ -32,16 +48,13 @@ export interface Outlay {
  * have come to the output, and SOL may only have gone where the instructions around the swap send it.
  */
 export function outlayOf(subject: SurroundingsSubject, before: WalletBefore): Outlay {
-  const { expected, instructions } = subject;
+  const { expected } = subject;
   const { wallet, inputMint, outputMint, maxIn, minOut } = expected;
   const own = wrappedAccount(expected);
   const closes = closesWrapped(subject);
   const wrap = wrappedIn(subject);
-  const priorityFee = priorityFeeOf(instructions) ?? 0n;
-  // What is created and closed again gives its rent back.
-  const staying = createdIn(subject).filter((address) => !(closes && address === own));
-  const rent = sum([...new Set(staying)].map((address) => before.rents.get(address) ?? 0n));
-  // What anybody can have counted while it runs.
+  const { networkFee, priorityFee, rent } = costsOf(subject, before.rents);
+  // What any program can have counted while it runs.
   const heldWrapped = before.wrapped.balance + before.wrapped.uncounted;
   const leastWrapped = maxAmount(
     heldWrapped + wrap - (inputMint === WSOL_MINT ? maxIn : 0n) + (outputMint === WSOL_MINT ? minOut : 0n),
@@ -55,12 +68,12 @@ export function outlayOf(subject: SurroundingsSubject, before: WalletBefore): Ou
   const sourceLeast = isWrapped(before.source) ? leastWrapped : maxAmount(before.source.balance - maxIn, 0n);
   const outputLeast = isWrapped(before.output) ? leastWrapped : before.output.balance + minOut;
   return {
-    networkFee: SIGNATURE_LAMPORTS,
+    networkFee,
     priorityFee,
     rent,
     floors: {
       wallet,
-      lamports: maxAmount(before.lamports - SIGNATURE_LAMPORTS - priorityFee - rent - wrap + returned, 1n),
+      lamports: maxAmount(before.lamports - networkFee - priorityFee - rent - wrap + returned, 1n),
       tokens: [
         { account: before.source, least: sourceLeast, closed: isClosed(before.source) },
         { account: before.output, least: outputLeast, closed: isClosed(before.output) },

@@ -21,8 +21,8 @@ export interface Floors {
 
 /**
  * The guard, made of pinned programs alone. Revoking takes away an approval; moving the least that must be there to the same account fails
- * where less is there, or where the wallet no longer owns it; dropping the close authority fails where it is somebody else's.
- * Revoking comes first: whoever has made himself the owner can make the wallet his delegate and the one who may close, and a delegate
+ * where less is there, or where the wallet no longer owns it; dropping the close authority fails if it is another wallet's.
+ * Revoking comes first: a venue that has made itself the owner can make the wallet its delegate and the one that may close, and a delegate
  * may move and revoke. The last one fails too where the wallet was assigned to another program: its amount is never zero.
  */
 export function guard(floors: Floors): Instruction[] {

@@ -80,9 +80,9 @@ function leavesWallet({ name = '', addresses, creates }: InnerInstruction, { wal
 function leavesTokens({ name = '', addresses }: InnerInstruction, { wallet, own }: InnerSubject): boolean {
   if (HARMLESS_TOKEN.has(name)) return true;
   const isOwn = addresses.some((address) => own.includes(address));
-  // An account that lived only inside the swap gives its lamports back to whoever paid for it.
+  // An account that lived only inside the swap gives its lamports back to the account that paid for it.
   if (name === 'closeAccount') return !isOwn;
   if (addresses.includes(wallet)) return false;
-  // Some tokens are minted to who buys them; with the wallet's authority it would be a token of its own.
+  // Some tokens are minted to their buyer; with the wallet's authority it would be a token of its own.
   return MINTS.has(name) || !isOwn;
 }

@@ -3,11 +3,12 @@ import { WSOL_MINT } from '../../network.js';
 import type { CallOptions, Rpc } from '../../solana/rpc.js';
 import { readTables } from '../../solana/tables.js';
 import { assembleTransaction, resolveInstructions } from '../../solana/transaction.js';
-import type { Address, Instruction } from '../../solana/types.js';
-import { heldIn, isThere, onceMade, type OwnAccount } from '../own-account.js';
+import type { Instruction } from '../../solana/types.js';
+import { heldIn, isThere, type OwnAccount } from '../own-account.js';
 import { readExposed } from '../market.js';
-import { accountBytes, ownAccountOf, type RawLeg, readRawWallet } from '../read-facts.js';
+import { ownAccountOf, type RawLeg, readRawWallet } from '../read-facts.js';
 import { type Outlay, outlayOf, type WalletBefore } from './as-it-is.js';
+import { readMakings, readTemporary } from './before.js';
 import { type FirewallRules, firewallRules } from './catalog.js';
 import { readTransaction } from './envelope.js';
 import { exposureSubject, foreignAccounts } from './exposure.js';
@@ -19,11 +20,8 @@ import type { SwapCall } from './layout.js';
 import { isSwap } from './shape.js';
 import { guardRule, isGuardFailure, simulationSubject, watchedAccounts } from './simulation.js';
 import { closesWrapped, createdIn, guardsIn, type SurroundingsSubject } from './surroundings.js';
-import { createsTemporary, temporaryIn } from './temporary.js';
+import { createsTemporary } from './temporary.js';
 import type { Findings } from './verdict.js';
-
-/** Of the older token program. */
-const TOKEN_ACCOUNT_BYTES = 165;
 
 /** What an inspection asks of a node. */
 export type InspectionNode = Pick<Rpc, 'accounts' | 'rent' | 'simulate'>;
@@ -92,7 +90,7 @@ class Inspection implements Findings {
 
     const facts = await readRawWallet(node, wallet, [inputMint, outputMint, WSOL_MINT], options);
     const { slot, lamports } = facts;
-    const made = await this.readTemporary(slot);
+    const made = await readTemporary(node, this.instructions, wallet, { ...options, minContextSlot: slot });
     const legs = facts.legs.map((leg) => (made !== undefined && leg.token.mint === WSOL_MINT ? { ...leg, ...made.leg } : leg));
     const [input, output, wrapped] = legs;
     if (input === undefined || output === undefined || wrapped === undefined) throw new TypeError('a leg was not read');
@@ -114,7 +112,7 @@ class Inspection implements Findings {
     const created = [...createdIn(subject), ...(made === undefined ? [] : [made.leg.address])];
     const [exposed, makings] = await Promise.all([
       readExposed(node, foreignAccounts(swap, own), { ...options, minContextSlot: slot }),
-      this.madeBy(created, legs),
+      readMakings(node, wallet, created, legs, options),
     ]);
     this.check(rules.exposure, exposureSubject(wallet, exposed));
     // By address: the wrapped SOL account can be one of the two sides as well.
@@ -147,31 +145,9 @@ class Inspection implements Findings {
     if (this.guarded) this.outcomes.set(guardRule.id, 'passed');
   }
 
-  /** The temporary account that the transaction makes, as the chain has it before; undefined where it makes none. */
-  private async readTemporary(readAt: number) {
-    const address = temporaryIn(this.instructions, this.terms.wallet);
-    if (address === undefined) return undefined;
-    const options = { ...this.options, minContextSlot: readAt };
-    const [{ accounts }, rent] = await Promise.all([this.node.accounts([address], options), this.node.rent(TOKEN_ACCOUNT_BYTES, options)]);
-    const account = accounts[0] ?? null;
-    return { leg: { address, account }, rent, vacant: !isThere(account) };
-  }
-
   /** What the wallet's account of one side is; nothing where it does not exist yet. */
   private heldBy({ account, token: { mint, tokenProgram } }: RawLeg): OwnAccountSubject[] {
     return account === null || !isThere(account) ? [] : [{ wallet: this.terms.wallet, mint, held: heldIn(account, tokenProgram) }];
-  }
-
-  /** What making each of these accounts takes and counts; nothing where it is there. */
-  private async madeBy(created: readonly Address[], legs: readonly RawLeg[]): Promise<ReadonlyMap<Address, ReturnType<typeof onceMade>>> {
-    const missing = legs.filter(({ address, account }) => created.includes(address) && !isThere(account));
-    const made = await Promise.all(
-      missing.map(async (leg) => {
-        const rent = await this.node.rent(accountBytes(leg.mint), this.options);
-        return [leg.address, onceMade(ownAccountOf(this.terms.wallet, leg), rent)] as const;
-      }),
-    );
-    return new Map(made);
   }
 
   private check<Subject>(rules: readonly Rule<Subject>[], subject: Subject): void {

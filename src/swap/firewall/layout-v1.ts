@@ -16,7 +16,7 @@ export interface SwapFormV1 {
   readonly tokenProgram: number;
   /** Optional: Token-2022 beside the other; absent where the form has none. */
   readonly token2022Program?: number;
-  /** Optional: whoever takes a platform fee. */
+  /** Optional: the account that takes a platform fee. */
   readonly feeAccount: number;
   readonly eventAuthority: number;
   /** Jupiter's own program id, as Anchor's event CPI wants it. It also stands for each optional account that is not there. */

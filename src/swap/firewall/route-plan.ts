@@ -9,7 +9,7 @@ type Kind =
   /** A u32 that says how many follow. */
   | { readonly list: Kind; readonly most: number };
 
-// A transaction has 1,232 bytes and Jupiter's longest routes a handful of steps: whoever announces more means to mislead.
+// A transaction has 1,232 bytes and Jupiter's longest routes a handful of steps: one that announces more means to mislead.
 const MOST_BYTES = 1_232;
 const MOST_ENTRIES = 32;
 

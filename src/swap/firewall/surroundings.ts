@@ -182,7 +182,7 @@ function createdBy({ instruction, before }: Placed, expected: SwapExpectation): 
   const program = mint === undefined ? undefined : mints.get(mint);
   if (!before || !isCreate || mint === undefined || program === undefined) return undefined;
   const account = ownAccount(expected, mint, program);
-  // Older builders name the rent sysvar as a seventh; it is read by nobody.
+  // Older builders name the rent sysvar as a seventh; no program reads it.
   const six = { ...instruction, accounts: accounts.slice(0, 6) };
   return accounts.length <= 7 && names(six, [wallet, account, wallet, mint, SYSTEM_PROGRAM, program]) ? account : undefined;
 }

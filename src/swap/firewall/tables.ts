@@ -6,7 +6,7 @@ import { enforce, type Rule } from './rule.js';
 
 const MAX_TABLES = 6;
 
-/** Lookup tables that somebody names. */
+/** Lookup tables that a transaction names. */
 export const tableNameRules: readonly Rule<readonly Address[]>[] = [
   {
     id: 'lookup_tables',

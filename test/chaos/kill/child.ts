@@ -82,7 +82,13 @@ async function call(client: Client): Promise<Outcome> {
   const { url, ...init } = task.request;
   const response = await client.fetch(url, { ...init, headers: { 'content-type': 'application/json' } });
   edges.pass('caller answered');
-  const body = await response.text();
+  const stream = response.body?.getReader();
+  const chunks: Uint8Array[] = [];
+  for (let part = await stream?.read(); part?.done === false; part = await stream?.read()) {
+    chunks.push(part.value);
+    edges.pass('caller half read');
+  }
+  const body = Buffer.concat(chunks).toString();
   edges.pass('caller read');
   return { kind: 'answer', status: response.status, body, receipt: await decided(response) };
 }

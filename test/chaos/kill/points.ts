@@ -73,14 +73,13 @@ const UNSIGNED = [
   'journal put signed before',
 ];
 
-/** The payment is on record, its answer is not. */
-const SIGNED = ['journal put signed after', ...around('seller paid'), 'journal put answered before'];
+/** The payment is on record, its answer is not: it is delivered once it was read to its end. */
+const SIGNED = ['journal put signed after', ...around('seller paid'), 'caller answered', 'caller half read', 'journal put answered before'];
 
-/** The answer is on record: an equal call without a key is another purchase. */
+/** The answer is on record, or soon will be: once it is, an equal call without a key is another purchase. */
 const ANSWERED = [
-  'journal put answered after',
   'event payment.answered',
-  'caller answered',
+  'journal put answered after',
   'caller read',
   ...around('rpc getTransaction', 'journal put settled'),
   'event payment.settled',
@@ -101,7 +100,7 @@ const SWAPPING = [
   'event swap.confirmed',
 ];
 
-const AFTER_SWAP = [...around('signer payment', 'journal put signed', 'seller paid'), 'journal put answered before'];
+const AFTER_SWAP = [...around('signer payment', 'journal put signed', 'seller paid'), 'caller half read', 'journal put answered before'];
 
 /** A file that is made: its lock, then itself under another name. */
 const MAKING = [
@@ -141,6 +140,10 @@ const SWAPPED = at('event swap.confirmed');
 const again = (wallet: Point['wallet'], first: Kill, form: Form, seconds: readonly Kill[], more?: More) =>
   seconds.map((second) => point(wallet, form, [first, second], more));
 
+/** Passed before an answer can be on record as delivered, and after it surely is. */
+export const undelivered: readonly string[] = [...SIGNED, 'event payment.answered'];
+export const delivered: readonly string[] = ['journal put answered after', 'caller read'];
+
 /** Every point, by what is going on when the process is killed. */
 export const points = {
   unsigned: [
@@ -156,7 +159,7 @@ export const points = {
   ],
   answered: [
     ...ANSWERED.map((edge, index) => point('held', inTurn(['keyed GET', 'GET', 'keyed POST', 'POST'], index), [at(edge)])),
-    ...['caller answered', 'event payment.settled'].map((edge) => point('held', 'keyed POST', [at(edge)], { identified: true })),
+    ...['caller read', 'event payment.settled'].map((edge) => point('held', 'keyed POST', [at(edge)], { identified: true })),
   ],
   waiting: [
     ...FORMS.map((form) => point('held', form, [at('facilitator verifies')])),

@@ -5,7 +5,7 @@ import { expect } from 'vitest';
 import { audit } from './audit.js';
 import type { ChildProgram, Ended } from './child-program.js';
 import { attemptsIn, usdcOf } from './evidence.js';
-import type { Kill, Point } from './points.js';
+import { delivered, undelivered, type Kill, type Point } from './points.js';
 import { watchFor } from './peers.js';
 import type { Message, Outcome, Task } from './task.js';
 
@@ -82,7 +82,10 @@ async function tell(sandbox: Sandbox, program: ChildProgram, { point, wallet, jo
       if (attempt.swap !== undefined && !expired.has(attempt.swap.signature)) swaps.add(attempt.swap.signature);
     }
     // On record as delivered, it is not known again by a call without a key.
-    if (!keyed) purchases = 1 + (await attempts()).filter(({ delivered }) => delivered).length;
+    const over = (await attempts()).filter((one) => one.delivered).length;
+    if (undelivered.includes(kill.edge)) expect(over).toBe(0);
+    if (delivered.includes(kill.edge)) expect(over).toBe(1);
+    if (!keyed) purchases = 1 + over;
     // On another blockhash: what is signed anew is another transaction.
     if (kill.expire !== true) {
       node.warp(1);

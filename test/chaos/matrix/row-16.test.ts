@@ -114,6 +114,7 @@ row(worlds, '16', {
     });
     const buyer = await world.buyer({ USDC: '1' }, { ...journalLimit, journal });
     const response = await bought(world.buy(buyer, 'a'));
+    await response.text();
     expect((await decided(response)).state).toBe('settled');
     const before = await attemptsOf(buyer);
     release();

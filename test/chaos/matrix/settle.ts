@@ -152,7 +152,7 @@ async function compareJournal(sandbox: Sandbox, { buyer, attempts, payments, rec
   const dollars = (await client.spent()).filter(({ unit, host }) => unit === 'USD' && host === undefined);
   expect(dollars.length).toBeGreaterThan(0);
   const left = worth(sandbox, buyer.given) - worth(sandbox, await balancesOf(sandbox, buyer.address));
-  for (const use of dollars) expectCounted(use, left, cost);
+  for (const use of dollars) expectCounted(sandbox, use, { left, paid: cost, attempts });
   expect(await heldBy(sandbox, buyer)).toEqual({});
 }
 

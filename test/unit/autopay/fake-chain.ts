@@ -12,6 +12,10 @@ export interface FakeTransaction {
   readonly signatures?: readonly string[];
   /** Base units that it brings to the account; below zero, what it takes. Default 0n. */
   readonly change?: bigint;
+  /** The slot that the list gives; default: its own. */
+  readonly listed?: number;
+  /** What the node says that it moved, whatever became of it; default: what it moved. */
+  readonly kept?: bigint;
   /** What the node answers instead when it is asked for it. */
   readonly read?: 'newer' | null | Error;
 }
@@ -26,6 +30,8 @@ export interface FakeNode {
   readonly held?: bigint;
   /** Whether it takes the blockhash of {@link payment} for one that is still valid; default: up to its last valid height. */
   readonly valid?: boolean;
+  /** How far its index of addresses is, as its newest vote shows; default: its slot. */
+  readonly indexed?: number | 'no votes' | 'refused';
   /** Minds no least slot. */
   readonly careless?: boolean;
   readonly down?: boolean;
@@ -68,7 +74,8 @@ export function fakeRpc(nodes: readonly FakeNode[], part: Partial<Rpc> = {}): Rp
       close: () => undefined,
       tip: () => answer('tip', ({ slot, height }) => ({ slot, height })),
       firstSlot: () => answer('firstSlot', ({ firstSlot = 0 }) => orThrow(firstSlot)),
-      signaturesFor: (_, options) => answer('signaturesFor', (node) => page(node, options)),
+      signaturesFor: (address, options) =>
+        address === 'source' ? answer('signaturesFor', (node) => page(node, options)) : answer('newest', (node) => busy(node, address)),
       alone: () => (singles ??= alive.map((node) => make([node]))),
       ...part,
     };
@@ -98,24 +105,38 @@ function validity(node: FakeNode, minContextSlot: number | undefined) {
 function transactionOf({ history = {} }: FakeNode, id: string): LandedTransaction | 'newer' | null {
   const transaction = history[id];
   if (transaction === undefined) return null;
-  const { read, slot, error = null, signatures = [id], change = 0n } = transaction;
+  const { read, slot, error = null, signatures = [id], kept } = transaction;
+  const change = kept ?? (error === null ? (transaction.change ?? 0n) : 0n);
   if (read === null || read === 'newer') return read;
   if (read instanceof Error) throw read;
   const moved = { account: 'source', mint: 'mint', owner: 'wallet', before: START, after: START + change };
-  return { slot, error, signatures, feeLamports: 5_000n, tokenChanges: change === 0n ? [] : [moved], lamports: new Map() };
+  return {
+    slot,
+    error,
+    signatures,
+    feeLamports: 5_000n,
+    tokenChanges: change === 0n && error === null ? [] : [moved],
+    lamports: new Map(),
+  };
 }
 
 function page(node: FakeNode, options: Parameters<Rpc['signaturesFor']>[1]): SignatureInfo[] {
   const { limit = 1_000, before, minContextSlot } = options ?? {};
   atLeast(node, minContextSlot);
-  const all = Object.entries(node.history ?? {}).map(([signature, { slot, error = null, memo = null }]) => ({
+  const all = Object.entries(node.history ?? {}).map(([signature, { slot, listed = slot, error = null, memo = null }]) => ({
     signature,
-    slot,
+    slot: listed,
     error,
     memo,
   }));
   const from = before === undefined ? 0 : all.findIndex(({ signature }) => signature === before) + 1;
   return all.slice(from, from + limit);
+}
+
+/** The newest vote; nothing else is busy. */
+function busy({ slot, indexed = slot }: FakeNode, address: string): SignatureInfo[] {
+  if (indexed === 'refused') throw refused();
+  return indexed === 'no votes' || !address.startsWith('Vote') ? [] : [{ signature: 'vote', slot: indexed, error: null, memo: null }];
 }
 
 function atLeast({ slot, careless }: FakeNode, minContextSlot = 0): void {

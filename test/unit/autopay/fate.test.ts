@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createHistories } from '../../../src/autopay/account-history.js';
-import { fateOf, sentPayment, sentSwap, type Fate } from '../../../src/autopay/fate.js';
+import { fateOf, type Fate } from '../../../src/autopay/fate.js';
+import { sentPayment, sentSwap } from '../../../src/autopay/sent.js';
 import type { SignedPayment } from '../../../src/journal/types.js';
 import { WSOL_MINT } from '../../../src/network.js';
 import type { Rpc } from '../../../src/solana/rpc.js';
@@ -9,7 +10,7 @@ import { fakeRpc, OURS, payment, refused, START, type FakeNode, type FakeTransac
 const until = new AbortController().signal;
 const sent = (part: Partial<SignedPayment> = {}, claim?: string) => {
   const settlement = { success: true, transaction: claim ?? '', network: '' };
-  return sentPayment({ receipt: { settlement } as never }, payment(part));
+  return sentPayment({ mint: 'mint', receipt: { settlement } as never }, payment(part));
 };
 /** Time passes by more than a slot between two looks. */
 const historiesOf = (rpc: Pick<Rpc, 'alone'>) => {
@@ -66,8 +67,16 @@ describe('a payment that landed', () => {
     expect(await ask([past({ ...others, tx: settles })])).toEqual(landed);
   });
 
+  it('is found among what explains the balance, if it is listed with the memo of another', async () => {
+    expect(await ask([past({ other: { slot: 1_020, memo: 'told' }, tx: { ...settles, memo: 'another' } })])).toEqual(landed);
+  });
+
+  it('is found behind an older entry that tells a slot of before', async () => {
+    expect(await ask([past({ other: { slot: 1_020, listed: 5 }, tx: settles, base: { slot: 900 } })])).toEqual(landed);
+  });
+
   it('is found with its error when it failed, before its last height too', async () => {
-    const failed = { ...settles, error: '"X"' };
+    const failed = { ...settles, error: '"X"', change: 0n };
     expect(await ask([{ ...past({ tx: failed }), height: 1n }])).toEqual({ ...landed, error: '"X"' });
   });
 });
@@ -95,12 +104,6 @@ describe('a payment that can never land', () => {
     expect(await ask([past(sameSlot, { held: 89n })], { before: { amount: '90', slot: 990 } })).toEqual(open);
   });
 
-  it('lacks nothing of what its source held when it was handed in either', async () => {
-    // A swap that brought 40 and the payment that took them: no index shows either, and the balance is as it was before both.
-    expect(await ask([past()], { handed: { amount: '140', slot: 995 } })).toEqual(open);
-    expect(await ask([past()], { handed: { amount: '100', slot: 995 } })).toEqual(never);
-  });
-
   it('needs no first slot from a node that shows what is older', async () => {
     expect(await ask([past({ older: { slot: 999 } }, { firstSlot: refused() })])).toEqual(never);
   });
@@ -109,16 +112,50 @@ describe('a payment that can never land', () => {
     // After the one at slot 995, the account held what it holds now.
     const history = { base: { slot: 995, change: -10n } };
     const before = { amount: '1000', slot: 996 };
-    // As long as nothing is listed since then, the index may be behind.
-    expect(await ask([past(history)], { before })).toEqual(open);
-    expect(await ask([past({ later: { slot: 997 }, ...history })], { before })).toEqual(never);
+    expect(await ask([past(history)], { before })).toEqual(never);
+    // As long as the index is behind, another may have come in between.
+    expect(await ask([past(history, { indexed: 1_999 })], { before })).toEqual(open);
     const { before: _unread, ...unread } = payment();
     const rpc = fakeRpc([past(history)]);
-    expect(await fateOf(historiesOf(rpc), sentPayment({}, unread), until)).toEqual(never);
+    expect(await fateOf(historiesOf(rpc), sentPayment({ mint: 'mint' }, unread), until)).toEqual(never);
+  });
+
+  it('is past all that an index lags if no busy account tells how far the index is', async () => {
+    expect(await ask([past({}, { indexed: 'no votes', height: 2_751n })])).toEqual(never);
+    expect(await ask([past({}, { indexed: 'refused', height: 2_751n })])).toEqual(never);
+  });
+
+  it('is known by all that its account has ever moved when what was read then was on a fork', async () => {
+    const history = { swap: { slot: 1_005, change: 40n } };
+    // The swap had landed before that reading, and landed anew after it.
+    const before = { amount: '40', slot: 1_003 };
+    expect(await ask([past(history, { held: 40n })], { before })).toEqual(never);
+    expect(await ask([past(history, { held: 0n })], { before })).toEqual(open);
   });
 
   it('is decided under dust by the thousand, once enough of it was read', async () => {
     expect(await ask([past(dust(1_500, 'other'))])).toEqual(never);
+  });
+});
+
+describe('a node that was wrong in one number of a transaction', () => {
+  it.each<[string, (wrong: boolean) => FakeTransaction]>([
+    ['its slot', (wrong) => ({ slot: wrong ? 1_021 : 1_020, listed: 1_020, change: -40n })],
+    ['what it moved', (wrong) => ({ slot: 1_020, change: -40n, kept: wrong ? -41n : -40n })],
+  ])('is asked for it again: %s', async (_, other) => {
+    let wrong = true;
+    const rpc = fakeRpc([
+      {
+        ...past(),
+        get history() {
+          return { other: other(wrong) };
+        },
+      },
+    ]);
+    const histories = historiesOf(rpc);
+    expect(await fateOf(histories, sent(), until)).toEqual(open);
+    wrong = false;
+    expect(await fateOf(histories, sent(), until)).toEqual(never);
   });
 });
 
@@ -136,6 +173,14 @@ describe('a payment stays open', () => {
     ['when the balance lacks what the history does not explain', [past({}, { held: START - 40n })]],
     ['when the balance lacks more than the history explains', [past({ other: { slot: 1_020, change: -5n } }, { held: START - 45n })]],
     ['when what came in, as the history shows, would hide it', [past({ deposit: { slot: 1_020, change: 40n } }, { held: START })]],
+    // What came in beside it is not listed either: as much as it took.
+    ['while the index of addresses is behind, whatever the balance', [past({}, { indexed: 1_999 })]],
+    ['while one of two indexes is behind', [past(), past({}, { indexed: 1_000 })]],
+    ['for long if no busy account tells how far the index is', [past({}, { indexed: 'no votes', height: 2_750n })]],
+    ['for long if a node refuses to list busy accounts', [past({}, { indexed: 'refused', height: 2_750n })]],
+    ['while a listed transaction tells two slots', [past({ other: { slot: 1_020, change: -40n, listed: 1_021 } })]],
+    ['when one of two nodes calls it failed', [past({ tx: { ...settles, error: '"X"', change: 0n } }), past({}, { height: 1n })]],
+    ['when it is called failed, and its tokens left', [past({ tx: { ...settles, error: '"X"', change: 0n, kept: -40n } })]],
     // The first of two nodes has given a last height that is 400 too low.
     ['while its blockhash is valid at the nodes, whatever their height', [past({}, { valid: true }), past({}, { valid: true })]],
     ['while its blockhash is valid at one of two nodes', [past(), past({}, { valid: true })]],
@@ -147,7 +192,7 @@ describe('a payment stays open', () => {
 
   it('when neither was its account read before it, nor has that a past', async () => {
     const { before: _unread, ...unread } = payment();
-    expect(await fateOf(historiesOf(fakeRpc([past()])), sentPayment({}, unread), until)).toEqual(open);
+    expect(await fateOf(historiesOf(fakeRpc([past()])), sentPayment({ mint: 'mint' }, unread), until)).toEqual(open);
   });
 
   it('while its account has more transactions than can be looked through', async () => {
@@ -179,7 +224,7 @@ describe('a swap', () => {
 
   it('is found by its id', async () => {
     expect(await askSwap(past({}, { height: 1n }), () => Promise.resolve([status('confirmed')]))).toEqual({ ...landed, signature: 'swap' });
-    const failed = await askSwap(past(), () => Promise.resolve([status('confirmed', '"X"')]));
+    const failed = await askSwap(past({ swap: { slot: 1_010, error: '"X"' } }), () => Promise.resolve([status('confirmed', '"X"')]));
     expect(failed).toEqual({ ...landed, signature: 'swap', error: '"X"' });
   });
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createHistories } from '../../../src/autopay/account-history.js';
-import { resume } from '../../../src/autopay/resume.js';
+import { bodyClaim } from '../../../src/autopay/leave.js';
+import { resume, takeUp } from '../../../src/autopay/resume.js';
 import { createEvents } from '../../../src/events.js';
 import { memoryJournal } from '../../../src/journal/memory.js';
 import { newWallet } from '../../../src/journal/registry.js';
@@ -111,6 +112,7 @@ async function coreWith(attempts: readonly Attempt[], node: FakeNode, part: Part
 }
 
 const past: FakeNode = { slot: 2_000, height: 501n };
+const failedSwap: FakeNode = { ...past, history: { s: { slot: 1, error: '"X"' } } };
 const route = { inputMint: 'i', outputMint: MINT, provider: 'p', source: 'from', output: 'to' };
 const quoted = { inAmount: '7', outAmount: '8', feeLamports: '9' };
 const lifetime = { blockhash: 'hash', blockhashSlot: 1_000, lastValidBlockHeight: '500' };
@@ -147,6 +149,18 @@ describe('a reservation that signed nothing', () => {
   });
 });
 
+describe('a signed payment', () => {
+  it('is left to the call whose answer is still being read', async () => {
+    const { core, states } = await coreWith([signed('read')], past);
+    await core.claims.take(bodyClaim('read'));
+    expect(await resume(core)).toEqual([]);
+    expect(await states()).toEqual({ read: 'signed' });
+    await core.claims.drop(bodyClaim('read'));
+    await resume(core);
+    expect(await states()).toEqual({ read: 'unsettled' });
+  });
+});
+
 describe('a reservation with a signed swap', () => {
   it.each([
     ['is freed once the swap is past its last height', past, { statuses: nowhere }, {}],
@@ -162,7 +176,7 @@ describe('a reservation with a signed swap', () => {
 
   it.each([
     ['that it can never land', past, { statuses: nowhere }, 'swap.failed', { code: 'swap_expired' }],
-    ['that it landed and failed', past, { statuses: found('confirmed', '"X"') }, 'swap.failed', { code: 'swap_failed' }],
+    ['that it landed and failed', failedSwap, { statuses: found('confirmed', '"X"') }, 'swap.failed', { code: 'swap_failed' }],
     ['what it was to bring, where no node gives what it did', past, { statuses: found('confirmed') }, 'swap.confirmed', quoted],
     [
       'what it brought',
@@ -213,7 +227,7 @@ describe('a reservation with a signed swap', () => {
     let status: Awaited<ReturnType<Rpc['statuses']>>[number] = null;
     const { core, states, pass } = await coreWith(
       [attempt('dead', { swap })],
-      { ...past, height: 1n },
+      { ...failedSwap, height: 1n },
       { statuses: () => Promise.resolve([status]) },
     );
     await resume(core);
@@ -261,6 +275,30 @@ describe('signed payments', () => {
     const receipts = await resume({ ...core, rpc: lone, histories: createHistories(lone, core.config.runtime) });
     expect(receipts).toMatchObject([{ id: 'paid', state: 'settled', payment: { signature: 'tx' } }]);
     expect(await states()).toEqual({ stuck: 'signed', paid: 'settled' });
+  });
+
+  it('are told of once, by the first call after the chain has decided, if that was between two calls', async () => {
+    const node: FakeNode = { slot: 1_010, height: 10n };
+    const { core, states, pass } = await coreWith([signed('paid'), signed('lost', { payerSignature: 'another' })], node);
+    expect(await resume(core)).toEqual([]);
+    Object.assign(node, past, { history: { tx } });
+    await pass(HOUR);
+    await pass(HOUR);
+    expect(await states()).toEqual({ paid: 'settled', lost: 'unsettled' });
+    expect(await resume(core)).toMatchObject([
+      { id: 'paid', state: 'settled' },
+      { id: 'lost', state: 'unsettled' },
+    ]);
+    expect(await resume(core)).toEqual([]);
+  });
+
+  it('are told of if a payment took them up before', async () => {
+    const { core, states, pass } = await coreWith([signed('paid')], { ...past, history: { tx } });
+    await takeUp(core);
+    await pass(HOUR);
+    expect(await states()).toEqual({ paid: 'settled' });
+    expect(await resume(core)).toMatchObject([{ id: 'paid', state: 'settled' }]);
+    expect(await resume(core)).toEqual([]);
   });
 
   it('of another network are left alone', async () => {

@@ -55,7 +55,7 @@ function coreOf(blockhash: string, valid: Rpc['isBlockhashValid'] = () => Promis
 }
 
 const choiceOf = (offer: Partial<Offer> = {}): Choice => ({ offer: { ...OFFER, ...offer }, facts }) as unknown as Choice;
-const compose = (core: Core, offer: Partial<Offer> = {}) => composePayment(core, choiceOf(offer), undefined);
+const compose = (core: Core, offer: Partial<Offer> = {}) => composePayment(core, choiceOf(offer), { url: 'https://a.test' }, undefined);
 
 describe("a seller's blockhash", () => {
   it.each([

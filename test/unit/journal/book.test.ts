@@ -58,7 +58,7 @@ describe('a hold', () => {
     expect([heldOf(book), known(book)]).toEqual([5n, left]);
   });
 
-  it("is made again where it was released, or spent on nobody's word but its client's, and not where the chain shows that it was spent", () => {
+  it("is made again where it was released, or spent on its client's word alone, and not where the chain shows that it was spent", () => {
     expect(heldOf(after(held('one', 30n), released('one'), held('one', 30n)))).toBe(30n);
     expect(heldOf(after(held('one', 30n), spent('one', 5), held('one', 30n)))).toBe(0n);
     // What there is has to be read again: it may have left by now.

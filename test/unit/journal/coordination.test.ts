@@ -9,7 +9,7 @@ describe('counting', () => {
     expect(other).toBeGreaterThan(0);
   });
 
-  it('is shared by whoever shares the counts', async () => {
+  it('is shared by all that share the counts', async () => {
     const counts = new Map<string, number>();
     const both = [createCoordination(counts), createCoordination(counts)];
     const numbers = await Promise.all(Array.from({ length: 100 }, async (_, index) => both[index % 2]?.next('a')));

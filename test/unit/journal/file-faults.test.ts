@@ -159,7 +159,7 @@ describe('a disk that fails', () => {
     await again.close();
   });
 
-  it('refuses all that shared the write: nobody is told of a limit that was never reached', async () => {
+  it('refuses all that shared the write: no caller is told of a limit that was never reached', async () => {
     const disk = new MemoryDisk();
     let full = false;
     const journal = journalOn(disk, '/shared', undefined, (call) => {
@@ -204,7 +204,7 @@ describe('a disk that cannot sync a directory', () => {
   });
 });
 
-describe('a file that somebody else touches', () => {
+describe('a file that another program touches', () => {
   it('is not written to once it was replaced, deleted or has lost its lock, and is again once it is back', async () => {
     const disk = new MemoryDisk();
     const journal = journalOn(disk, '/touched');

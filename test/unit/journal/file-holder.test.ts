@@ -4,40 +4,32 @@ import { connect, type Socket } from 'node:net';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { fileJournal, type FileJournal } from 'exact-change/journal/file';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { nodeProcesses, type ProcessId } from '../../../adapters/journal/file/processes.js';
+import { describe, expect, it } from 'vitest';
+import { nodeProcesses, processesOn, type ProcessId } from '../../../adapters/journal/file/processes.js';
 import { attemptOf, idsOf, NOW } from '../../helpers/attempts.js';
-import { CHILD, createContenders, type Contender } from '../../helpers/contenders.js';
+import { CHILD, type Contender } from '../../helpers/contenders.js';
+import { journalFiles } from '../../helpers/journal-files.js';
 
 const OWNER = { wallet: 'wallet', network: 'network' };
 
 let directory: string;
 let path: string;
-const open = new Set<FileJournal>();
-const contenders = createContenders();
-
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'journal-'));
-  path = join(directory, 'payments.jsonl');
-});
-
-afterEach(async () => {
-  await contenders.killAll();
-  for (const journal of open) await journal.close();
-  open.clear();
-  await rm(directory, { recursive: true });
-});
-
-function journalOf(file = path): FileJournal {
-  const journal = fileJournal(file);
-  open.add(journal);
-  return journal;
-}
+const { contenders, journalOf } = journalFiles((at) => ({ directory, path } = at));
 
 const holdersOf = (all: readonly Contender[]) => all.filter(({ said }) => said === 'holds');
 const socketsIn = async (place: string) => (await readdir(place)).filter((name) => name.endsWith('.sock'));
 const socketOf = async () => join(directory, (JSON.parse(await readFile(`${path}.lock`, 'utf8')) as ProcessId).socket ?? 'none');
+
+const GONE = `.${'0'.repeat(32)}.sock`;
+
+/** Has a socket that refuses: what a process that was killed leaves. */
+async function leaveSocket(): Promise<ProcessId> {
+  const life = await nodeProcesses.live(directory, 'e'.repeat(32));
+  const name = `.${'f'.repeat(32)}.sock`;
+  await link(join(directory, life.process.socket ?? 'none'), join(directory, name));
+  await life.end();
+  return { ...life.process, socket: name };
+}
 
 describe('the holder of a file journal', () => {
   it('locks out every other container, and the next opens at once when it was killed: exactly one of those that start together', async () => {
@@ -56,15 +48,37 @@ describe('the holder of a file journal', () => {
     expect(await readdir(directory)).toEqual(['payments.jsonl']);
   });
 
+  it('locks out containers on this disk that have boot ids of their own, and the next opens at once when it was killed', async () => {
+    const elsewhere = await mkdtemp(join(tmpdir(), 'boots-'));
+    try {
+      const boots = await Promise.all(
+        ['1', '2'].map(async (boot) => {
+          const file = join(elsewhere, boot);
+          await writeFile(file, `${boot.repeat(8)}-0000-4000-8000-000000000000\n`);
+          return file;
+        }),
+      );
+      const [first = '', second = ''] = boots;
+      const holder = await contenders.startBooted(path, first);
+      expect(JSON.parse(await readFile(`${path}.lock`, 'utf8'))).toMatchObject({ kernel: expect.stringMatching(/^11111111-/) });
+      expect([holder.said, (await contenders.startBooted(path, second)).said]).toEqual(['holds', 'locked by 1']);
+      await expect(journalOf().used(OWNER, [], NOW)).rejects.toMatchObject({ code: 'journal_locked', details: { pid: 1 } });
+      await holder.kill();
+      expect((await contenders.startBooted(path, second, 'next')).said).toBe('holds');
+    } finally {
+      await rm(elsewhere, { recursive: true });
+    }
+  });
+
   it('is found by a path that is too long for the address of a socket', async () => {
     const deep = join(directory, 'd'.repeat(120));
     await mkdir(deep);
-    path = join(deep, 'payments.jsonl');
-    const first = await contenders.startContained(path);
-    expect([first.said, (await contenders.startContained(path)).said]).toEqual(['holds', 'locked by 1']);
+    const far = join(deep, 'payments.jsonl');
+    const first = await contenders.startContained(far);
+    expect([first.said, (await contenders.startContained(far)).said]).toEqual(['holds', 'locked by 1']);
     expect(await socketsIn(deep)).toHaveLength(1);
     await first.kill();
-    const journal = journalOf();
+    const journal = journalOf(far);
     expect(await idsOf(journal.attempts(OWNER))).toEqual(['contained']);
     await journal.close();
     expect(await readdir(deep)).toEqual(['payments.jsonl']);
@@ -123,13 +137,17 @@ describe('the holder of a file journal', () => {
   });
 
   it.each([
-    ['another kernel, which had the disk before this one', { kernel: 'another boot' }, false],
+    ['another kernel, as far as its container says', { kernel: 'another boot', host: 'another' }, true],
+    ['another kernel, which had the disk before this one', { kernel: 'another boot', host: 'another', socket: GONE }, false],
+    ['another kernel without such sockets, elsewhere', { kernel: 'another boot', host: 'another', socket: undefined }, true],
+    ['a kernel without an id', { kernel: undefined, host: 'another' }, true],
+    ['a kernel without an id, whose socket is gone', { kernel: undefined, host: 'another', socket: GONE }, true],
     ['another kernel, on a file system that both may have', { kernel: 'another boot', volume: '77', host: 'another' }, true],
     ['this kernel, on a file system that is mounted twice', { volume: '77', host: 'another' }, true],
     ['a system without such sockets, elsewhere', { socket: undefined, host: `not ${hostname()}` }, true],
     ['a system without such sockets, here', { socket: undefined }, true],
     ['a system without such sockets, under an id that is used again', { socket: undefined, start: 'long ago' }, false],
-    ['this kernel, whose socket is gone', { socket: `.${'0'.repeat(32)}.sock` }, false],
+    ['this kernel, whose socket is gone', { socket: GONE }, false],
   ])('that ran on %s is judged by what can be known', async (_where, over: Partial<Record<keyof ProcessId, string | undefined>>, alive) => {
     const life = await nodeProcesses.live(directory, 'f'.repeat(32));
     const { socket, start, ...rest } = { ...life.process, ...over };
@@ -138,6 +156,14 @@ describe('the holder of a file journal', () => {
     if (alive) await expect(used).rejects.toMatchObject({ code: 'journal_locked', details: { pid: process.pid } });
     else expect(await used).toEqual([]);
     await life.end();
+  });
+
+  it.each<[string, NodeJS.Platform, Partial<ProcessId>, boolean]>([
+    ['on Linux, where a socket refuses only once its process has ended', 'linux', {}, false],
+    ['on macOS, where one with a full queue refuses too, if its process is there', 'darwin', {}, true],
+    ['on macOS, if its process has ended', 'darwin', { pid: 2 ** 30 }, false],
+  ])('with a socket that refuses is judged %s', async (_where, platform, over, alive) => {
+    expect(await processesOn(platform).isAlive({ ...(await leaveSocket()), ...over }, directory)).toBe(alive);
   });
 
   it('cannot have a file removed by what it writes into its lock', async () => {

@@ -25,7 +25,7 @@ async function diskLeftBy(count: number) {
 const contents = (disk: MemoryDisk) => new TextDecoder().decode(disk.files.get(LOCK));
 
 describe('a lock', () => {
-  it('is a file that says who holds it, and no more, until it is released', async () => {
+  it('is a file that names its holder, and no more, until it is released', async () => {
     const disk = new MemoryDisk();
     const lock = await lockFile(PATH, disk.port(), fakeProcesses().as(7));
     expect([...disk.files.keys()]).toEqual([LOCK]);
@@ -60,7 +60,7 @@ describe('a lock', () => {
   });
 
   it.each(['', '{}', 'null', '{"id":"x","pid":"7","host":"host"}', '\0\0\0'])(
-    'that holds %j is nobody that could be asked: it is respected',
+    'that holds %j names no process that could be asked: it is respected',
     async (text) => {
       const disk = new MemoryDisk();
       disk.put(LOCK, new TextEncoder().encode(text));
@@ -72,7 +72,7 @@ describe('a lock', () => {
     },
   );
 
-  it('that was taken away, or replaced, is not held any more, and is left to whoever has it', async () => {
+  it('that was taken away, or replaced, is not held any more, and is left to its new holder', async () => {
     const disk = new MemoryDisk();
     const lock = await lockFile(PATH, disk.port(), fakeProcesses().as(7));
     disk.delete(LOCK);
@@ -92,7 +92,7 @@ describe('a lock', () => {
     expect(disk.files.size).toBe(0);
   });
 
-  it('has one holder at most at any instant, in whatever order the steps of many come, and whoever of them ends on the way', async () => {
+  it('has one holder at most at any instant, in whatever order the steps of many come, and whichever of them ends on the way', async () => {
     const contender = fc.record({ ends: fc.constantFrom('while it holds', 'on the way', 'never'), after: fc.nat(12) });
     await fc.assert(
       fc.asyncProperty(

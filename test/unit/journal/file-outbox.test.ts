@@ -83,7 +83,7 @@ describe('the outbox of a file', () => {
     expect([(await listOf(after.attempts(attempt))).map(({ state }) => state), await idsIn(after)]).toEqual([['abandoned'], [attempt.id]]);
   });
 
-  it('is kept where the file is rewritten, and so is who has taken what', async () => {
+  it('is kept where the file is rewritten, and so is which worker has taken what', async () => {
     const [disk, path] = [new MemoryDisk(), newPath()];
     const renames: string[] = [];
     const journal = withOutbox(onDisk(disk, path, { step: (call, to) => void (call === 'rename' && to === path && renames.push(to)) }));

@@ -1,36 +1,16 @@
-import { appendFile, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { appendFile, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileJournal, type FileJournal } from 'exact-change/journal/file';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { fileJournal } from 'exact-change/journal/file';
+import { describe, expect, it, vi } from 'vitest';
 import type * as File from '../../../adapters/journal/file.js';
 import { attemptOf, dayCap, fullAttemptOf, idsOf, listOf, NOW, totalCap } from '../../helpers/attempts.js';
-import { createContenders } from '../../helpers/contenders.js';
+import { journalFiles } from '../../helpers/journal-files.js';
 
 const OWNER = { wallet: 'wallet', network: 'network' };
 
 let directory: string;
 let path: string;
-const open = new Set<FileJournal>();
-const contenders = createContenders();
-
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'journal-'));
-  path = join(directory, 'payments.jsonl');
-});
-
-afterEach(async () => {
-  await contenders.killAll();
-  for (const journal of open) await journal.close();
-  open.clear();
-  await rm(directory, { recursive: true });
-});
-
-function journalOf(file = path): FileJournal {
-  const journal = fileJournal(file);
-  open.add(journal);
-  return journal;
-}
+const { contenders, journalOf, closeLater } = journalFiles((at) => ({ directory, path } = at));
 
 describe('a journal in a file', () => {
   it('touches nothing until it is used', async () => {
@@ -126,15 +106,14 @@ describe('journals of one file in a process', () => {
   it('are one also across copies of the package', async () => {
     const copy = await vi.importActual<typeof File>('../../../adapters/journal/file.js?another-copy');
     expect(copy.fileJournal).not.toBe(fileJournal);
-    const theirs = copy.fileJournal(path);
-    open.add(theirs);
+    const theirs = closeLater(copy.fileJournal(path));
     await theirs.reserve(attemptOf({ id: 'theirs' }), []);
     expect(await idsOf(journalOf().attempts(OWNER))).toEqual(['theirs']);
   });
 });
 
 describe('journals of one file in several processes', () => {
-  it('shut each other out: of eight, one has it, and whoever comes when that one was killed has it at once', async () => {
+  it('shut each other out: of eight, one has it, and the next that comes when that one was killed has it at once', async () => {
     const first = await Promise.all(Array.from({ length: 8 }, () => contenders.start(path)));
     const holders = first.filter(({ said }) => said === 'holds');
     expect(holders).toHaveLength(1);

@@ -45,7 +45,7 @@ describe('locks', () => {
     await expect(createLocks().hold([], () => Promise.resolve(1))).resolves.toBe(1);
   });
 
-  it('are not let in between by one who comes while they are handed over', async () => {
+  it('are not let in between by one that comes while they are handed over', async () => {
     const locks = createLocks();
     let inside = 0;
     let most = 0;
@@ -105,7 +105,7 @@ describe('locks', () => {
 });
 
 describe('a queue for locks', () => {
-  it('lets go whoever no longer wants to wait, and nobody overtakes', async () => {
+  it('lets go a caller that no longer wants to wait, and none overtakes', async () => {
     const locks = createLocks();
     const log: string[] = [];
     let free = (): void => undefined;

@@ -130,7 +130,7 @@ describe('what an attempt tells', () => {
     expect(events.map(({ id }) => id)).toEqual(['one_swap_failed_s1', 'one_swap_confirmed_s2', 'one_payment_failed']);
   });
 
-  it('has the same id whoever tells it and whenever, and another for whatever else is told', () => {
+  it('has the same id whatever process tells it and whenever, and another for whatever else is told', () => {
     const before = inState('signed', { swap: swapWith('s1') });
     const afters = [inState('settled', { swap: swapWith('s1', CONFIRMED) }), inState('unsettled', { swap: swapWith('s1', FAILED) })];
     const ids = (now: number, over: Partial<Attempt> = {}) =>

@@ -119,7 +119,7 @@ describe('a request', () => {
 
   it.each<[string, (transport: Transport) => Promise<unknown>]>([
     ['a key for a wallet', (transport) => transport.balance({ wallet: 'x'.repeat(88) })],
-    ['a field that nobody knows', (transport) => transport.quote({ ...REQUEST, walletSecretKey: 'hush' } as SwapRequest)],
+    ['a field that is not known', (transport) => transport.quote({ ...REQUEST, walletSecretKey: 'hush' } as SwapRequest)],
     ['what no JSON holds', (transport) => transport.parsePayment({ body: cycle() })],
     ['a quote that is none', (transport) => transport.buildSwap({ wallet: WALLET, quote: { ...QUOTE, inAmount: 'x' } as never })],
   ])('that is wrong never leaves: %s', async (_, call) => {

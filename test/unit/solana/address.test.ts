@@ -60,7 +60,7 @@ describe('isAddress', () => {
 });
 
 describe('isReservedAddress', () => {
-  it('knows the programs we name, and the key of nobody', () => {
+  it('knows the programs we name, and the key of no wallet', () => {
     for (const [name, value] of Object.entries(network)) {
       if (name.endsWith('_PROGRAM')) expect(isReservedAddress(String(value)), name).toBe(true);
     }

@@ -63,7 +63,7 @@ describe('accounts that are read in the same turn', () => {
     ]);
   });
 
-  it('fail for all who asked for them together, and for nobody else', async () => {
+  it('fail for all that asked for them together, and for no other', async () => {
     const failure = new Error('no node answers');
     let fails = true;
     const { read } = batching(() => {
@@ -76,7 +76,7 @@ describe('accounts that are read in the same turn', () => {
     expect(await read(['2'])).toEqual({ slot: 5, accounts: [null] });
   });
 
-  it('are read for those who stay, and not at all where nobody does', async () => {
+  it('are read for those that stay, and not at all when none does', async () => {
     const { asked, read } = batching();
     const [hasty, patient] = [new AbortController(), new AbortController()];
     const [left, stayed] = [read(['2'], { signal: hasty.signal }), read(['4'], { signal: patient.signal })];
@@ -94,7 +94,7 @@ describe('accounts that are read in the same turn', () => {
     await expect(read(['2'], { signal: alone.signal })).rejects.toThrow('gone');
   });
 
-  it('stop being read when the last who waits has gone', async () => {
+  it('stop being read when the last that waits has gone', async () => {
     let begun = (): void => undefined;
     const began = new Promise<void>((resolve) => (begun = resolve));
     const { asked, read } = batching(() => (begun(), new Promise(() => undefined)));

@@ -138,7 +138,8 @@ describe('landTransaction', () => {
     for (const error of [null, '{"InstructionError":[3,{"Custom":6001}]}']) {
       const { rpc } = fakeRpc({ status: (_, count) => ({ slot: 40 + count, commitment: count < 4 ? 'processed' : 'confirmed', error }) });
       const landing = await land(rpc, fakeRuntime().runtime);
-      expect(landing).toEqual(error === null ? { outcome: 'confirmed', slot: 44 } : { outcome: 'failed', error, slot: 44 });
+      // A failure is asked about once more.
+      expect(landing).toEqual(error === null ? { outcome: 'confirmed', slot: 44 } : { outcome: 'failed', error, slot: 45 });
     }
   });
 

@@ -3,6 +3,7 @@ import { Connection } from '@solana/web3.js';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { TransportError } from '../../../src/errors.js';
 import { SYSTEM_PROGRAM, TOKEN_PROGRAM } from '../../../src/network.js';
+import { hideAddress } from '../../../src/redact.js';
 import { systemRuntime } from '../../../src/runtime.js';
 import { addressOf } from '../../../src/solana/address.js';
 import { connectRpc } from '../../../src/solana/connection.js';
@@ -152,6 +153,24 @@ describe('reading', () => {
     expect((await failure(rpc.simulate(wire, [wallet]))).code).toBe('invalid_response');
   });
 
+  it('judges why a simulation failed by the words of the node, and shows of them neither a key nor megabytes', async () => {
+    hideAddress('https://node.test/Instruction-Error-of-a-key-4');
+    const said = 'Instruction-Error-of-a-key-4';
+    let error: unknown = { InstructionError: [7, said] };
+    const { url } = await node(({ method }) =>
+      method === 'simulateTransaction'
+        ? context(5, { err: error, logs: null, accounts: null })
+        : context(5, [{ slot: 2, confirmations: null, err: error }]),
+    );
+    const rpc = connect({ urls: [url] });
+    const simulation = await rpc.simulate(wire, [wallet]);
+    expect(simulation.error).toBe(JSON.stringify(error));
+    expect(await rpc.statuses([''])).toMatchObject([{ error: '{"InstructionError":[7,"[hidden]"]}' }]);
+    error = 'InstructionError'.repeat(100_000);
+    expect((await rpc.simulate(wire, [wallet])).error?.length).toBe(1_000);
+    expect((await rpc.statuses(['']))[0]?.error?.length).toBe(1_000);
+  });
+
   it('shows what programs called inside, parsed by the node or not, and that a node does not show it', async () => {
     const approve = { type: 'approve', info: { source: key(3), delegate: key(4), owner: wallet, amount: '7' } };
     const shown = [
@@ -172,7 +191,7 @@ describe('reading', () => {
   });
 
   it.each<[string, unknown]>([
-    ['the form with indexes, which names nobody', { programIdIndex: 1, accounts: [0], data: '', stackHeight: 2 }],
+    ['the form with indexes, which names no account', { programIdIndex: 1, accounts: [0], data: '', stackHeight: 2 }],
     ['a program that is no address', { programId: 'x', accounts: [], data: '' }],
     ['an account that is no address', { programId: TOKEN_PROGRAM, accounts: ['x'], data: '' }],
     ['data that is not base58', { programId: TOKEN_PROGRAM, accounts: [], data: '0' }],

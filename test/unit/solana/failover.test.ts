@@ -116,7 +116,7 @@ it('nodes that all ask for a short pause are asked again after it', async () => 
   expect([first.calls.length, second.calls.length]).toEqual([2, 1]);
 });
 
-it('a caller who gives up tells nothing about the node', async () => {
+it('a caller that gives up tells nothing about the node', async () => {
   const { rpc, asked, reply, first } = await twoNodes();
   const controller = new AbortController();
   const call = rpc.genesisHash({ signal: controller.signal }).catch((error: unknown) => error);
@@ -127,7 +127,7 @@ it('a caller who gives up tells nothing about the node', async () => {
   expect(await asked()).toEqual({ first: 1, second: 0 });
 });
 
-it('a caller who gives up in the middle of a probe leaves it to the next', async () => {
+it('a caller that gives up in the middle of a probe leaves it to the next', async () => {
   const { rpc, asked, pass, reply, first } = await twoNodes();
   reply.first = cut;
   await asked();

@@ -33,7 +33,7 @@ function connect(urls: readonly string[]): Rpc {
 const genesisCalls = (calls: readonly { readonly method: string }[]) => calls.filter(({ method }) => method === 'getGenesisHash').length;
 
 describe('a node of another network', () => {
-  it('takes over for nobody, though the first node is of ours', async () => {
+  it('takes over for no node, though the first one is of ours', async () => {
     let dead = false;
     const first = await node(ours, 1, () => dead);
     const foreign = await node(other, 2);

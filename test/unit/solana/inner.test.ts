@@ -114,7 +114,7 @@ describe('readInner', () => {
     ['createAccount', B, 0],
     ['createAccountWithSeed', B, 3],
     ['createAccountAllowPrefund', A, 13],
-  ])('knows whom %s creates, parsed or not', (type, created, opcode) => {
+  ])('knows what %s creates, parsed or not', (type, created, opcode) => {
     expect(read(raw(SYSTEM_PROGRAM, system(opcode)))?.creates).toBe(created);
     const info = { source: A, newAccount: B, lamports: 1, space: 165, owner: TOKEN_PROGRAM };
     expect(read(parsed(SYSTEM_PROGRAM, { type, info }))).toMatchObject({ name: type, creates: B });

@@ -132,7 +132,7 @@ describe('the others', () => {
     expect(() => computeUnitLimit(-1)).toThrow(refused);
   });
 
-  it('writes a memo that nobody signs', () => {
+  it('writes a memo without signers', () => {
     expect(memo('pay \u00e9')).toEqual({ program: MEMO_PROGRAM, accounts: [], data: Uint8Array.of(112, 97, 121, 32, 0xc3, 0xa9) });
   });
 });

@@ -41,7 +41,7 @@ const tell = (subscription: number, err: unknown) =>
   );
 
 describe('createSignatureSocket', () => {
-  it('opens nothing until somebody listens', () => {
+  it('opens nothing until a listener is there', () => {
     expect(clients).toHaveLength(0);
   });
 
@@ -66,7 +66,7 @@ describe('createSignatureSocket', () => {
     await expect.poll(() => clients.map((client) => client.readyState)).toEqual([3]);
   });
 
-  it('unsubscribes what nobody wants, and closes with the last', async () => {
+  it('unsubscribes what no listener wants, and closes with the last', async () => {
     const leave = socket.subscribe('one', vi.fn());
     const stay = socket.subscribe('two', vi.fn());
     await expect.poll(() => asked).toHaveLength(2);
@@ -79,7 +79,7 @@ describe('createSignatureSocket', () => {
     await expect.poll(() => clients[0]?.readyState).toBe(3);
   });
 
-  it('tells all who watch an account of each change, over one subscription beside those of signatures', async () => {
+  it('tells all that watch an account of each change, over one subscription beside those of signatures', async () => {
     const change = (subscription: unknown, value: unknown) =>
       clients[0]?.send(JSON.stringify({ jsonrpc: '2.0', method: 'accountNotification', params: { subscription, result: { value } } }));
     const [first, twin, other] = [vi.fn(), vi.fn(), vi.fn()];
@@ -124,7 +124,7 @@ describe('createSignatureSocket', () => {
     watch.end();
   });
 
-  it('opens a new socket for whoever listens after one was lost', async () => {
+  it('opens a new socket for the next listener after one was lost', async () => {
     socket.subscribe('one', vi.fn());
     await expect.poll(() => asked).toHaveLength(1);
     clients[0]?.terminate();

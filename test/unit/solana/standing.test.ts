@@ -68,7 +68,7 @@ describe('a node that asks to be left alone', () => {
     expect(order([greedy, GOOD], NOW + 60_000)).toEqual([0, 1]);
   });
 
-  it('leaves nobody to ask where all do', () => {
+  it('leaves no node to ask when all do', () => {
     const asked = afterFault(GOOD, limit(7_000), NOW);
     expect(takeTurns([asked, asked], NOW).turns).toEqual([]);
   });

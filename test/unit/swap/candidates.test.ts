@@ -67,7 +67,7 @@ describe('orderCandidates', () => {
     ['delegated', holding(BONK, 5n, { delegate: STRANGER })],
     ['closable by others', holding(BONK, 5n, { closeAuthority: STRANGER })],
     ['not the associated account', holding(BONK, 5n, { address: STRANGER })],
-    ["somebody else's", holding(BONK, 5n, { owner: STRANGER })],
+    ["another wallet's", holding(BONK, 5n, { owner: STRANGER })],
     ['of another program', holding(BONK, 5n, { tokenProgram: STRANGER })],
     ['an NFT', holding(BONK, 1n)],
     ['empty', holding(BONK, 0n)],

@@ -27,7 +27,7 @@ describe('createLimiter', () => {
     expect(times.at(-1)).toBeLessThan(4 * 60_000);
   });
 
-  it('serves who waits in the order of asking', async () => {
+  it('serves requests in the order of asking', async () => {
     const limiter = createLimiter(KEYLESS, fakeRuntime(), false);
     const order: number[] = [];
     await Promise.all(Array.from({ length: 12 }, (_, n) => limiter.take().then(() => order.push(n))));
@@ -93,7 +93,7 @@ describe('jupiterLimiter', () => {
     }
   });
 
-  it('lets another host have its pause, of all who ask it by the same key', async () => {
+  it('lets another host have its pause, of all that ask it by the same key', async () => {
     const runtime = fakeRuntime();
     const limiterOf = (baseUrl: string, apiKey?: string) => jupiterLimiter({ baseUrl, apiKey, timeoutMs: 1_000 }, runtime);
     limiterOf('https://proxy.example.com/', 'key').observe(429, new Headers({ 'retry-after': '5' }));

@@ -29,7 +29,7 @@ async function leaveAt(pauses: ReturnType<typeof limiter>, count: number): Promi
 }
 
 describe('createPauses', () => {
-  it('holds nobody back while the address asks for nothing', async () => {
+  it('holds no request back while the address asks for nothing', async () => {
     const pauses = limiter();
     pauses.observe(200, new Headers());
     pauses.observe(503, new Headers({ 'retry-after': '9' }));
@@ -56,7 +56,7 @@ describe('createPauses', () => {
     expect(await leaveAt(pauses, 1)).toEqual([ms]);
   });
 
-  it('lets who waited leave in the order of asking, ever closer together, and then all at once again', async () => {
+  it('lets requests that waited leave in the order of asking, ever closer together, and then all at once again', async () => {
     const pauses = limiter();
     pauses.observe(...limitedFor(2));
     const times = await leaveAt(pauses, 200);
@@ -68,7 +68,7 @@ describe('createPauses', () => {
     expect(await leaveAt(pauses, 200)).toEqual(Array.from({ length: 200 }, () => 0));
   });
 
-  it('puts who comes while others leave behind them', async () => {
+  it('puts requests that come while others leave behind them', async () => {
     const pauses = limiter();
     pauses.observe(...limitedFor(1));
     const first = [left(pauses.take()), left(pauses.take())];
@@ -109,7 +109,7 @@ describe('createPauses', () => {
     expect(await Promise.all(times)).toEqual([2_000, 2_100, 0, 0, 0]);
   });
 
-  it('refuses at once who would wait past its deadline, and says for how long the address asked', async () => {
+  it('refuses at once a request that would wait past its deadline, and says for how long the address asked', async () => {
     limiter().observe(...limitedFor(30));
     const hasty = outcome(limiter(10_000).take());
     const patient = outcome(limiter(10_001).take());
@@ -120,7 +120,7 @@ describe('createPauses', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('refuses who waits at its deadline, when the pause grows or the line is long', async () => {
+  it('refuses a request that waits at its deadline, when the pause grows or the line is long', async () => {
     const pauses = limiter(2_000);
     pauses.observe(...limitedFor(1));
     const growing = [limiter(1_001), limiter(1_500), limiter(9_000)].map((one) => outcome(one.take()));

@@ -206,7 +206,7 @@ describe('what else the venue could reach', () => {
     ['a vote account of the wallet', 'Vote111111111111111111111111111111111111111', 4],
     ['a program of the wallet', 'BPFLoaderUpgradeab1e11111111111111111111111', 13],
     ['a lookup table of the wallet', 'AddressLookupTab1e1111111111111111111111111', 22],
-    ['a loan of the wallet, at a program that nobody knows', someKey(50), 8],
+    ['a loan of the wallet, at a program that is not known', someKey(50), 8],
     ['the very end of the data', 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA', 168],
   ])('%s is refused', (_, owner, offset) => {
     expect(() => checkExposure(WALLET, [readonly(null), writable(naming(owner, offset))])).toThrow(

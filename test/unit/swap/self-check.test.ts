@@ -127,7 +127,7 @@ describe('a message that is not what was composed', () => {
     expect(failureOf(compiled(replaced(instructions, guardFrom + at, hold(least + 1n))), said)).toBeUndefined();
   });
 
-  it('fails where the guard asks for one lamport less, for none, or of somebody else', () => {
+  it('fails where the guard asks for one lamport less, for none, or of another wallet', () => {
     const { lamports } = said.floors;
     const send = (amount: bigint, to = WALLET) => transferLamports({ from: WALLET, to, lamports: amount });
     expect(instructions[last]).toEqual(send(lamports));

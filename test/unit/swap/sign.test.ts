@@ -16,7 +16,7 @@ const signer = (sign: Signer['signMessage']): Signer => ({ address, signMessage:
 const honest = signer(async (message) => ed25519.sign(message, secret));
 
 describe('signMessage', () => {
-  it('puts wire bytes together that anybody can verify', async () => {
+  it('puts wire bytes together that any reader can verify', async () => {
     const message = messageFor(address);
     const { bytes, signature } = await signMessage(honest, message, intent);
     const decoded = getTransactionDecoder().decode(bytes);
@@ -51,7 +51,7 @@ describe('signMessage', () => {
     });
   });
 
-  it("asks nobody for a message that is not the wallet's own", async () => {
+  it("asks no signer for a message that is not the wallet's own", async () => {
     const never = signer(() => Promise.reject(new Error('was asked')));
     await expect(signMessage(never, messageFor(STRANGER), intent)).rejects.toMatchObject({ code: 'self_check_failed' });
     await expect(signMessage(never, messageFor(address, STRANGER), intent)).rejects.toMatchObject({ code: 'self_check_failed' });

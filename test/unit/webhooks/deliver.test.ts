@@ -136,7 +136,7 @@ describe('a delivery', () => {
     await expect(tell(`http://127.0.0.1:${port}/`)).rejects.toThrow();
   });
 
-  it('fails where nobody listens', async () => {
+  it('fails when nothing listens', async () => {
     await expect(tell('http://127.0.0.1:1/')).rejects.toThrow(/ECONNREFUSED/);
   });
 
@@ -223,7 +223,7 @@ describe('where a name leads', () => {
     },
   );
 
-  it('is this machine for localhost, without asking anybody', async () => {
+  it('is this machine for localhost, without asking a resolver', async () => {
     expect(await resolveByDns('localhost', never)).toEqual(['127.0.0.1', '::1']);
     const url = await receiver((_, response) => response.writeHead(204).end());
     expect(await tell(url.replace('127.0.0.1', 'localhost'), { resolve: resolveByDns })).toMatchObject({ status: 204 });

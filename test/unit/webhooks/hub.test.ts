@@ -60,7 +60,7 @@ const register = (webhooks: Webhooks, url: string) => webhooks.register({ url, e
 const accept = (response: ServerResponse) => response.writeHead(204).end();
 
 describe('webhooks over real sockets', () => {
-  it('arrive at who asked for them, who verifies them by the old secret and the new', async () => {
+  it('arrive at the endpoint that asked for them, which verifies them by the old secret and the new', async () => {
     const { url, came } = await receivers((_, response) => accept(response));
     const { webhooks, fail } = hub();
     const before = await register(webhooks, `${url}/a`);

@@ -9,7 +9,7 @@ const URL_OF = 'https://hooks.example.com/paid?token=TOKEN';
 const request: WebhookRequest = { url: URL_OF, events: ['payment.settled'] };
 
 describe('the registry', () => {
-  it('gives an id that nobody guesses and a secret that is shown once', async () => {
+  it('gives an id that no caller guesses and a secret that is shown once', async () => {
     const { webhooks, clock } = hubOf(() => ok);
     const first = await webhooks.register({
       ...request,
@@ -46,7 +46,7 @@ describe('the registry', () => {
     expect([await webhooks.remove(mine.id, 'me'), await webhooks.remove(mine.id, 'me')]).toEqual([true, false]);
   });
 
-  it('lets nobody fill it: a hundred endpoints for each caller, also at once', async () => {
+  it('lets no caller fill it: a hundred endpoints for each caller, also at once', async () => {
     const { webhooks } = hubOf(() => ok);
     const outcomes = await Promise.allSettled(Array.from({ length: 105 }, () => webhooks.register(request, 'me')));
     const refused = outcomes.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []));
@@ -111,7 +111,7 @@ describe('the registry', () => {
     await expect(webhooks.remove('we_', caller as string)).rejects.toMatchObject(wrong);
   });
 
-  it('shows no secret to who looks into the hub', async () => {
+  it('shows no secret to a look into the hub', async () => {
     const webhooks = createWebhooks({ journal: memoryJournal({ outbox: true }) });
     await webhooks.register(request);
     for (const shown of [inspect(webhooks, { depth: 20, showHidden: true, getters: true }), JSON.stringify(webhooks), String(webhooks)]) {

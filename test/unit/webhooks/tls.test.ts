@@ -69,7 +69,7 @@ describe('a delivery by TLS', () => {
     expect([name.heard.requests, name.heard.bytes]).toEqual([[], 0]);
   });
 
-  it('sends nothing to who has no certificate for the name that is of now and of somebody trusted', async () => {
+  it('sends nothing to a server without a certificate for the name that is of now and of a trusted issuer', async () => {
     const expected = {
       'other-name': 'ERR_TLS_CERT_ALTNAME_INVALID',
       // What the name leads to is not who it is.

@@ -207,7 +207,7 @@ describe('verifyWebhook', () => {
     );
   });
 
-  it('takes the headers of fetch, of Node and of anybody, and the body as text or bytes', () => {
+  it('takes the headers of fetch, of Node and of any other, and the body as text or bytes', () => {
     const names = {
       'Webhook-Id': ID,
       'WEBHOOK-TIMESTAMP': String(SECONDS),

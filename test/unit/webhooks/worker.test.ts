@@ -62,7 +62,7 @@ describe('an event', () => {
     expect(await leftIn(one)).toEqual([]);
   });
 
-  it('is over where nobody wants it', async () => {
+  it('is over when no endpoint wants it', async () => {
     const one = hub(() => ok);
     one.webhooks.start();
     await one.fail();
@@ -71,7 +71,7 @@ describe('an event', () => {
     expect(await leftIn(one)).toEqual([]);
   });
 
-  it('that was written before the start, or by somebody else, is found by asking', async () => {
+  it('that was written before the start, or by another process, is found by asking', async () => {
     const { register, webhooks, journal, clock, fail, deliveries } = hub(() => ok);
     await register('/a');
     await fail();
@@ -91,7 +91,7 @@ describe('an event', () => {
     expect(silent.deliveries).toHaveLength(1);
   });
 
-  it('is told to whom another process has just registered, by one that has just seen who there was', async () => {
+  it('is told to the endpoint that another process has just registered, by one that has just seen which there were', async () => {
     const { journal, clock, ...teller } = hub(() => ok);
     const other = hub(() => ok, { journal }, clock);
     await other.register('/old');
@@ -121,7 +121,7 @@ describe('an event', () => {
     expect(teller.deliveries.map(pathOf).slice(4)).toEqual(['/old', '/newer']);
   });
 
-  it('is told to whom another process has just let be told again', async () => {
+  it('is told to the endpoint that another process has just let be told again', async () => {
     let status = 410;
     const { journal, clock, ...teller } = hub(() => answered(status));
     const other = hub(() => ok, { journal }, clock);
@@ -240,7 +240,7 @@ describe('an event that does not arrive', () => {
     expect(deliveries).toHaveLength(2);
   });
 
-  it('is not told again to who says that it is gone, nor is anything else; until its secret is rotated', async () => {
+  it('is not told again to an endpoint that says that it is gone, nor is anything else; until its secret is rotated', async () => {
     let status = 410;
     const { register, webhooks, clock, fail, deliveries, errors } = hub(() => answered(status));
     const { id } = await register('/a');
@@ -555,7 +555,7 @@ describe('the end', () => {
     expect(left[0]).toMatchObject({ failures: 0 });
   });
 
-  it('cuts off what takes too long, and that is told again by who comes next', async () => {
+  it('cuts off what takes too long, and that is told again by the next process', async () => {
     const { register, webhooks, clock, fail, deliveries, journal } = hub((_, delivery) => hanging(delivery));
     await register('/a');
     webhooks.start();

@@ -7,8 +7,8 @@ const swap: Moved = { kind: 'swap', signature: 'a' };
 const payment: Moved = { kind: 'payment', signature: 'b' };
 const disbelieved = (sent: boolean) => errorCodes.filter((code) => !isBelievable(code, untouched, sent));
 
-describe('what is believed of who quotes and builds', () => {
-  it('is nothing that only who signs, pays or sends can know', () => {
+describe('what is believed of a service that quotes and builds', () => {
+  it('is nothing that only a party that signs, pays or sends can know', () => {
     const ofPayers = [
       'self_check_failed',
       'signing_failed',

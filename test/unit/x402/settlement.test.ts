@@ -1,5 +1,7 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { outcomeOf } from '../../../src/autopay/outcomes.js';
+import { hideAddress } from '../../../src/redact.js';
 import { readSettlement, rejectionReason } from '../../../src/x402/settlement.js';
 import { base64, envelopeV1, envelopeV2, KEYS, MAINNET } from '../../fixtures/malformed-402.js';
 
@@ -59,6 +61,32 @@ describe('readSettlement', () => {
       'invalid_exact_svm_payload_memo_count',
     );
     expect(read({ success: false, errorReason: 'duplicate_settlement' })?.errorReason).toBe('duplicate_settlement');
+  });
+});
+
+describe('a reason that decides, of which a configured address has a part', () => {
+  beforeAll(() => hideAddress('https://pay.test/settlement_pending/duplicate_settlement/svm_settlement?key=a-key-of-settlements'));
+
+  it.each([
+    ['alone', 'settlement_pending', 'pending'],
+    ['with the prefix of a facilitator', 'exact_svm_settlement_pending', 'pending'],
+    ['with that of a facilitator in Go, and a space', 'exact_solana_duplicate_settlement ', 'duplicate'],
+    ['with a key before it', 'a-key-of-settlements_settlement_pending', 'pending'],
+    ['with more before it than is shown', `${'long_'.repeat(80)}settlement_pending`, 'pending'],
+  ])('is read all the same, %s', (_how, said, outcome) => {
+    const body = JSON.stringify(envelopeV1(undefined, { error: said }));
+    const headers = { 'payment-required': base64({ error: said }) };
+    for (const reason of [
+      read({ success: false, errorReason: said })?.errorReason,
+      rejectionReason({ body }),
+      rejectionReason({ headers }),
+    ])
+      expect(outcomeOf(402, { reason })).toBe(outcome);
+  });
+
+  it('shows a key no more than before', () => {
+    for (const said of ['a-key-of-settlements_settlement_pending', 'settlement_pending of a-key-of-settlements'])
+      expect(read({ success: false, errorReason: said })?.errorReason).not.toContain('a-key');
   });
 });
 

@@ -1,0 +1,236 @@
+import { address, type Address } from '@solana/kit';
+import { createClient, memoryJournal, SOLANA_MAINNET, type Attempt, type Journal } from 'exact-change';
+import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { createOperations } from '../../adapters/local-operations.js';
+import { parseLocalOptions } from '../../src/config.js';
+import { createCoordination } from '../../src/journal/coordination.js';
+import { systemRuntime } from '../../src/runtime.js';
+import { u64 } from '../corpus/accounts.js';
+import {
+  createAccount,
+  instruction,
+  readonly,
+  signer,
+  transferSol,
+  unitLimit,
+  writable,
+  type FilledInstruction,
+} from '../corpus/instructions.js';
+import { listOf } from '../helpers/attempts.js';
+import { buyerOf, startService, untilState, type AutoPayService, type Buyer } from '../helpers/auto-pay.js';
+import { landed, tokenAccount, until } from '../helpers/chain.js';
+import { opened, sealed } from '../helpers/foreign-transaction.js';
+
+const TOKEN = address('TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA');
+const JUPITER = 'JUP6LkbZbjS1jKKwapdHNy74zcZ3tLUZoi5QNyVTaV4';
+const RENT = 2_039_280n;
+
+let sandbox: Sandbox;
+const open: { close(): Promise<void> }[] = [];
+
+beforeAll(async () => void (sandbox = await createSandbox({ confirmationMs: 20 })));
+afterEach(async () => {
+  sandbox.controls.node.clearFaults();
+  sandbox.controls.aggregator.setVenue({});
+  for (const one of open.splice(0).reverse()) await one.close();
+});
+afterAll(() => sandbox.close());
+
+async function serve(journal: Journal, options?: Parameters<typeof startService>[2]): Promise<AutoPayService> {
+  const service = await startService(sandbox, journal, options);
+  open.push(service);
+  return service;
+}
+
+const attemptsOf = (journal: Journal, wallet: SandboxWallet): Promise<Attempt[]> =>
+  listOf(journal.attempts({ wallet: wallet.address, network: SOLANA_MAINNET }));
+const usdc = (query = '') => `${sandbox.apiUrl}/usdc${query}`;
+
+/** A planned swap with its instructions changed, signed. */
+async function signedWith(
+  buyer: Buyer,
+  service: AutoPayService,
+  change: (all: readonly FilledInstruction[]) => readonly FilledInstruction[],
+): Promise<string> {
+  const planned = await buyer.post(service);
+  const parts = opened(sandbox, planned.body.swap?.transaction ?? '');
+  return buyer.sign(sealed({ ...parts, instructions: change(parts.instructions) }));
+}
+
+const after = (extra: FilledInstruction) => (all: readonly FilledInstruction[]) => {
+  const at = all.findIndex(({ programAddress }) => programAddress === JUPITER);
+  return [...all.slice(0, at + 1), extra, ...all.slice(at + 1)];
+};
+
+describe('a handed swap', () => {
+  it.each<[string, (own: Address, other: Address, wallet: Address) => (all: readonly FilledInstruction[]) => readonly FilledInstruction[]]>(
+    [
+      ['SOL for another wallet', (_, other, wallet) => after(transferSol(wallet, other, 1_000_000n))],
+      [
+        'tokens for another wallet',
+        (own, other, wallet) => after(instruction(TOKEN, [writable(own), writable(other), signer(wallet)], [3, ...u64(1n)])),
+      ],
+      [
+        'a delegate of its tokens',
+        (own, other, wallet) => after(instruction(TOKEN, [writable(own), readonly(other), signer(wallet)], [4, ...u64(1n)])),
+      ],
+      [
+        'its proceeds in the account of another wallet',
+        (own, other) => (all) =>
+          all.map((one) =>
+            one.programAddress === JUPITER
+              ? { ...one, accounts: one.accounts.map((account) => (account.address === own ? { ...account, address: other } : account)) }
+              : one,
+          ),
+      ],
+    ],
+  )('with %s is refused: the service would not count what that takes', async (_, change) => {
+    const journal = memoryJournal();
+    const service = await serve(journal);
+    const [wallet, other] = await Promise.all([sandbox.createWallet({ SOL: '0.5', USDC: '0' }), sandbox.createWallet({ USDC: '0' })]);
+    const buyer = await buyerOf(wallet, usdc());
+    const accounts = await Promise.all([wallet, other].map((one) => tokenAccount(one.address, sandbox.mints.USDC)));
+    const [own, theirs] = accounts.map((one) => address(one));
+    const sent = sandbox.controls.node.calls({ method: 'sendTransaction' });
+    const signedSwap = await signedWith(buyer, service, change(own!, theirs!, address(wallet.address)));
+    expect((await buyer.post(service, { signedSwap })).body).toMatchObject({ code: 'unsafe_swap' });
+    expect(await attemptsOf(journal, wallet)).toEqual([]);
+    expect(sandbox.controls.node.calls({ method: 'sendTransaction' })).toBe(sent);
+  });
+
+  it('counts with the rent of each account that it makes and that stays', async () => {
+    const journal = memoryJournal();
+    const service = await serve(journal);
+    const wallet = await sandbox.createWallet({ SOL: '0.5', USDT: '5', USDC: '0' });
+    const buyer = await buyerOf(wallet, usdc(), { swapFrom: ['USDT'] });
+    const { SOL } = sandbox.mints;
+    const own = address(wallet.address);
+    const account = address(await tokenAccount(wallet.address, SOL));
+    const creation = { payer: own, account, owner: own, mint: address(SOL.address), tokenProgram: TOKEN };
+    // Without the guard, which would not let it take that rent.
+    const signedSwap = await signedWith(buyer, service, (all) => {
+      const end = all.findIndex(({ programAddress }) => programAddress === JUPITER) + 1;
+      return [unitLimit(400_000), ...all.slice(1, 2), createAccount(creation), ...all.slice(2, end)];
+    });
+    const bounds: bigint[] = [];
+    const reserve = journal.reserve.bind(journal);
+    journal.reserve = (attempt, caps) => {
+      bounds.push(BigInt(attempt.swapping?.lamports ?? 0));
+      return reserve(attempt, caps);
+    };
+    const { body } = await untilState('ready_to_sign', () => buyer.post(service, { signedSwap }));
+    const [attempt] = await attemptsOf(journal, wallet);
+    const { fee, error } = await landed(sandbox.rpcUrl, attempt?.swap?.signature ?? '');
+    expect([body.id, error, bounds]).toEqual([attempt?.id, null, [expect.any(BigInt)]]);
+    expect(bounds[0]).toBeGreaterThanOrEqual(fee + RENT);
+    expect(attempt?.swapped?.lamports).toBe((fee + RENT).toString());
+  });
+
+  it('that failed counts with all that it could cost where no node shows what it did', async () => {
+    const journal = memoryJournal();
+    // The node gives the transaction once, as proof that it failed.
+    let reads = 0;
+    const forgetful: typeof fetch = (input, init) =>
+      typeof init?.body === 'string' && init.body.includes('"getTransaction"') && (reads += 1) > 1
+        ? Promise.reject(new TypeError('fetch failed'))
+        : fetch(input, init);
+    const service = await serve(journal, { fetch: forgetful });
+    const wallet = await sandbox.createWallet({ SOL: '0.5' });
+    const buyer = await buyerOf(wallet, usdc());
+    const planned = await buyer.post(service);
+    const signedSwap = await buyer.sign(planned.body.swap?.transaction);
+    sandbox.controls.aggregator.setVenue({ deviationBps: 80 });
+    const failed = await until('it failed', async () => {
+      const answer = await buyer.post(service, { signedSwap });
+      return answer.body.state === 'swap_submitted' ? undefined : answer;
+    });
+    const most = 5_000n + BigInt(planned.body.swap?.priorityFeeLamports ?? 0);
+    expect(failed.body).toMatchObject({ code: 'swap_failed', details: { feeLamports: most.toString() } });
+    const [attempt] = await until('its purchase is over', async () => {
+      const all = await attemptsOf(journal, wallet);
+      return all.every(({ state }) => state === 'unpaid') ? all : undefined;
+    });
+    expect(attempt?.swap?.outcome).toEqual({ state: 'failed', code: 'swap_failed' });
+    expect(attempt?.swapped).toMatchObject({ swaps: 1, lamports: (most + RENT).toString() });
+  });
+
+  it('is counted with the payment that it was for', async () => {
+    const journal = memoryJournal();
+    const first = await serve(journal);
+    const wallet = await sandbox.createWallet({ SOL: '0.5' });
+    const buyer = await buyerOf(wallet, usdc());
+    const signedSwap = await buyer.sign((await buyer.post(first)).body.swap?.transaction);
+    const swapped = await untilState('ready_to_sign', () => buyer.post(first, { signedSwap }));
+    const signedPayment = await buyer.sign(swapped.body.payment?.transaction);
+    // The price alone fits, and what the swap took does not any more.
+    const second = await serve(journal, { policy: { maxPerPayment: '0.01' } });
+    const refused = { status: 403, body: { code: 'amount_over_limit', details: { cap: 'maxPerPayment' } } };
+    expect(await buyer.post(second)).toMatchObject(refused);
+    expect(await buyer.post(second, { signedPayment })).toMatchObject(refused);
+    expect(await attemptsOf(journal, wallet)).toMatchObject([{ state: 'reserved' }]);
+  });
+});
+
+it('a purchase is not let go of while a second swap for it is kept, though the first is over', async () => {
+  const waits: (() => void)[] = [];
+  // Only what waits for minutes is the test's to end.
+  const idle = (ms: number, signal?: AbortSignal) =>
+    ms > 60_000 ? new Promise<void>((resolve) => void waits.push(resolve)) : systemRuntime.idle(ms, signal);
+  const { claims, locks, ...rest } = createCoordination();
+  const dropped: string[] = [];
+  let held = 0;
+  const journal: Journal = {
+    ...memoryJournal(),
+    coordination: () => ({
+      ...rest,
+      claims: { ...claims, drop: (id) => (dropped.push(id), claims.drop(id)) },
+      locks: { hold: (names, work, signals) => locks.hold(names, work, signals).finally(() => (held += 1)) },
+    }),
+  };
+  const { rpcUrl, jupiterUrl } = sandbox;
+  const transport = createOperations(parseLocalOptions({ rpcUrl, jupiterUrl, journal }, { ...systemRuntime, idle }), undefined);
+  open.push(transport, { close: () => Promise.resolve(waits.forEach((end) => end())) });
+  const wallet = await sandbox.createWallet({ SOL: '0.5', USDC: '0' });
+  const { paymentRequired, sign } = await buyerOf(wallet, usdc());
+  const asked = { paymentRequired, wallet: wallet.address, autoSwap: true, idempotencyKey: 'order-1' };
+  const swap = async (planned: Awaited<ReturnType<typeof transport.autoPay>>) => {
+    const signedSwap = await sign(planned.swap?.transaction);
+    return until('the swap has landed', async () => {
+      const answer = await transport.autoPay({ ...asked, signedSwap });
+      return answer.state === 'ready_to_sign' ? answer : undefined;
+    });
+  };
+  await swap(await transport.autoPay(asked));
+  // What the first swap has brought goes elsewhere.
+  const client = createClient({ walletSecretKey: wallet.secretKey, rpcUrl, jupiterUrl, journal: memoryJournal() });
+  open.push(client);
+  const held0 = await sandbox.balance(wallet.address, 'USDC');
+  for (let left = held0; left >= 10_000n; left -= 10_000n) await (await client.fetch(usdc(`?left=${left}`))).text();
+  const again = await until('it is gone', async () => {
+    const planned = await transport.autoPay(asked);
+    return planned.state === 'swap_required' ? planned : undefined;
+  });
+  const { id = '' } = await swap(again);
+  const before = held;
+  waits[0]?.();
+  await until('the first is over', () => (dropped.includes(id) || held >= before + 2 ? true : undefined));
+  expect([dropped, [...(await claims.live([id]))]]).toEqual([[], [id]]);
+  waits[1]?.();
+  await until('the second is over too', () => (dropped.includes(id) ? true : undefined));
+});
+
+it.each(['signedPayment', 'signedSwap'])(
+  "a %s is bounded by what the service's own node says of heights, and by none that cannot be",
+  async (name) => {
+    const journal = memoryJournal();
+    const service = await serve(journal);
+    const wallet = await sandbox.createWallet(name === 'signedSwap' ? { SOL: '0.5' } : { USDC: '1' });
+    const buyer = await buyerOf(wallet, usdc());
+    const { swap, payment } = (await buyer.post(service)).body;
+    const signed = await buyer.sign((swap ?? payment)?.transaction);
+    sandbox.controls.node.fault('getLatestBlockhash', { kind: 'offBy', at: 'value.lastValidBlockHeight', by: 100_000 });
+    expect(await buyer.post(service, { [name]: signed })).toMatchObject({ body: { code: 'invalid_response' } });
+    expect(await attemptsOf(journal, wallet)).toEqual([]);
+  },
+);

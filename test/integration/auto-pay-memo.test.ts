@@ -1,0 +1,58 @@
+import { memoryJournal, SOLANA_MAINNET, type Attempt, type Journal } from 'exact-change';
+import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { listOf } from '../helpers/attempts.js';
+import { buyerOf, startService, type AutoPayService } from '../helpers/auto-pay.js';
+
+let sandbox: Sandbox;
+const open: { close(): Promise<void> }[] = [];
+
+beforeAll(async () => void (sandbox = await createSandbox({ confirmationMs: 20 })));
+afterEach(async () => {
+  for (const one of open.splice(0)) await one.close();
+});
+afterAll(() => sandbox.close());
+
+async function serve(journal: Journal): Promise<AutoPayService> {
+  const service = await startService(sandbox, journal);
+  open.push(service);
+  return service;
+}
+
+const attemptsOf = (journal: Journal, wallet: SandboxWallet): Promise<Attempt[]> =>
+  listOf(journal.attempts({ wallet: wallet.address, network: SOLANA_MAINNET }));
+const usdc = (query = '') => `${sandbox.apiUrl}/usdc${query}`;
+
+describe('a payment that was planned under a key', () => {
+  it('is taken at its own address and under its own key alone', async () => {
+    const journal = memoryJournal();
+    const service = await serve(journal);
+    const wallet = await sandbox.createWallet({ USDC: '1' });
+    const [buyer, elsewhere] = [await buyerOf(wallet, usdc('?a'), { idempotencyKey: 'a' }), await buyerOf(wallet, usdc('?b'))];
+    const signedPayment = await buyer.sign((await buyer.post(service)).body.payment?.transaction);
+    const refused = { status: 400, body: { code: 'invalid_option', details: { option: 'signedPayment' } } };
+    expect(await buyer.post(service, { signedPayment, idempotencyKey: 'b' })).toMatchObject(refused);
+    expect(await elsewhere.post(service, { signedPayment, idempotencyKey: 'a' })).toMatchObject(refused);
+    expect(await attemptsOf(journal, wallet)).toEqual([]);
+    expect((await buyer.post(service, { signedPayment })).body.state).toBe('ready_to_present');
+    // On record it is no other purchase's either.
+    expect(await elsewhere.post(service, { signedPayment, idempotencyKey: 'b' })).toMatchObject(refused);
+  });
+
+  it("has a memo of 32 hex digits, as every payment's, and a seller's own memo is taken as before", async () => {
+    const journal = memoryJournal();
+    const service = await serve(journal);
+    const wallet = await sandbox.createWallet({ USDC: '1' });
+    const [buyer, memo] = [await buyerOf(wallet, usdc(), { idempotencyKey: 'c' }), await buyerOf(wallet, `${sandbox.apiUrl}/memo`)];
+    for (const [one, idempotencyKey] of [[buyer, 'c'] as const, [memo, 'd'] as const]) {
+      const signedPayment = await one.sign((await one.post(service, { idempotencyKey: 'other' })).body.payment?.transaction);
+      const planned = await one.sign((await one.post(service, { idempotencyKey })).body.payment?.transaction);
+      const answer = await one.post(service, { signedPayment: one === memo ? signedPayment : planned, idempotencyKey });
+      expect(answer.body.state).toBe('ready_to_present');
+    }
+    expect((await attemptsOf(journal, wallet)).map(({ payment }) => payment?.memo)).toEqual([
+      expect.stringMatching(/^[0-9a-f]{32}$/),
+      'invoice 2041',
+    ]);
+  });
+});

@@ -1,0 +1,284 @@
+import { memoryJournal, SOLANA_MAINNET, type Attempt, type ClientOptions, type Journal } from 'exact-change';
+import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change/sandbox';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { swapCostAfter } from '../../src/autopay/swap-cost.js';
+import { outcomeOf, rentIn } from '../../src/autopay/swap-outcome.js';
+import { costOf } from '../../src/policy/cost.js';
+import { connectRpc } from '../../src/solana/connection.js';
+import { listOf } from '../helpers/attempts.js';
+import { startTaker } from '../helpers/bounds.js';
+import { landed, rpc, signaturesOf, tokenAccount, until } from '../helpers/chain.js';
+import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { expectCounted, worth } from '../helpers/worth.js';
+
+// What a swap took is counted by the prices of its time and by what the chain shows: neither late, lost nor wrong answers make it less.
+
+let sandbox: Sandbox;
+
+beforeAll(async () => {
+  sandbox = await createSandbox({ confirmationMs: 20 });
+});
+afterEach(async () => {
+  sandbox.controls.aggregator.restore();
+  sandbox.controls.node.clearFaults();
+  sandbox.controls.node.intercept = undefined;
+  await closePayers();
+});
+afterAll(() => sandbox.close());
+
+const url = (path: string) => sandbox.apiUrl + path;
+const SYMBOLS: readonly MintSymbol[] = ['SOL', 'USDC', 'USDT', 'PYUSD', 'BONK'];
+
+async function worthOf(wallet: string): Promise<bigint> {
+  const entries = await Promise.all(SYMBOLS.map(async (symbol) => [symbol, await sandbox.balance(wallet, symbol)] as const));
+  return worth(sandbox, Object.fromEntries(entries) as Record<MintSymbol, bigint>); // One for each symbol, just made.
+}
+
+/** A wallet, and what has left it by the chain at the sandbox's own prices, in picodollars. */
+async function watched(funds: Partial<Record<MintSymbol, string>>, options: ClientOptions) {
+  const payer = await payerOn(sandbox, funds, { autoSwap: true, ...options });
+  const given = await worthOf(payer.address);
+  return { ...payer, left: async () => given - (await worthOf(payer.address)) };
+}
+
+const stored = (journal: Journal, { address }: Payer): Promise<Attempt[]> =>
+  listOf(journal.attempts({ wallet: address, network: SOLANA_MAINNET }));
+
+/** What the first cap in dollars counts, against what has left. */
+async function expectAllCounted(payer: Awaited<ReturnType<typeof watched>>, journal: Journal, paid: bigint): Promise<void> {
+  const { client, left } = payer;
+  const [use] = (await client.spent()).filter(({ unit }) => unit === 'USD');
+  if (use === undefined) throw new Error('There is no cap in dollars.');
+  expectCounted(sandbox, use, { left: await left(), paid, attempts: await stored(journal, payer) });
+}
+
+describe('a swap that is decided long after its call', () => {
+  /** A client that closed when its swap of SOL had landed, and nobody had told it. */
+  async function leftBehind(options: ClientOptions = {}) {
+    const journal = memoryJournal();
+    const payer = await watched({ SOL: '1' }, { swapFrom: ['SOL'], ...options, journal });
+    sandbox.controls.node.fault('getSignatureStatuses', { kind: 'status', status: 503 });
+    const call = failureOf(payer.client.fetch(url('/usdc')));
+    const account = await tokenAccount(payer.address, sandbox.mints.USDC);
+    await until('the swap has landed', async () => ((await signaturesOf(sandbox.rpcUrl, account)).length > 0 ? true : undefined));
+    await payer.client.close();
+    expect(await call).toMatchObject({ code: 'swap_uncertain' });
+    sandbox.controls.node.clearFaults();
+    return { payer, journal };
+  }
+
+  it.each<[string, () => void]>([
+    ['its token has no price any more', () => sandbox.controls.aggregator.noRoute('SOL', '*')],
+    ['its token has lost its price', () => sandbox.controls.aggregator.setPrice('SOL', 1n)],
+    ['Jupiter is away', () => sandbox.controls.aggregator.fault('*', { kind: 'status', status: 503 })],
+    ['all is as it was', () => undefined],
+  ])('counts what left by the prices of its time, when %s', async (_, happens) => {
+    const { payer, journal } = await leftBehind();
+    happens();
+    const client = payer.again({ swapFrom: ['SOL'], autoSwap: true, journal });
+    await client.resume();
+    const [attempt] = await stored(journal, payer);
+    expect(attempt).toMatchObject({ state: 'unpaid', swapped: { swaps: 1 } });
+    await expectAllCounted({ ...payer, client }, journal, 0n);
+  });
+
+  it('counts no more than was reserved for it, when its token has become dearer', async () => {
+    const { payer, journal } = await leftBehind();
+    const [{ swapping } = {}] = await stored(journal, payer);
+    sandbox.controls.aggregator.setPrice('SOL', sandbox.mints.SOL.picoUsd * 100n);
+    await payer.again({ swapFrom: ['SOL'], autoSwap: true, journal }).resume();
+    const [{ swapped } = {}] = await stored(journal, payer);
+    for (const part of ['lossMicroUsd', 'feeMicroUsd', 'lamports'] as const) {
+      expect([part, BigInt(swapped?.[part] ?? 0) <= BigInt(swapping?.[part] ?? 0)]).toEqual([part, true]);
+    }
+  });
+});
+
+interface Meta {
+  err: unknown;
+  fee: number;
+  preBalances: number[];
+  postBalances: number[];
+  preTokenBalances: { accountIndex: number; mint: string; owner: string; uiTokenAmount: { amount: string } }[];
+  postTokenBalances: { accountIndex: number; mint: string; owner: string; uiTokenAmount: { amount: string } }[];
+}
+
+interface Shown {
+  readonly meta: Meta;
+}
+
+/** Has the node give each landed transaction with a change. */
+function tellWrong(change: (meta: Meta) => void): void {
+  sandbox.controls.node.intercept = (method, _, next) => {
+    const answer = next();
+    if (method === 'getTransaction' && answer !== null) change((answer as unknown as Shown).meta); // As the sandbox encodes it.
+    return answer;
+  };
+}
+
+describe('one wrong number in the answer of a node', () => {
+  // The sandbox's own numbers are bigint.
+  const madeAccount = ({ preBalances, postBalances }: Meta) =>
+    postBalances.findIndex((after, index) => after > 0 && Number(preBalances[index]) === 0);
+  it.each<[string, (meta: Meta) => void]>([
+    ['a lower fee', (meta) => (meta.fee = 1)],
+    ['fewer lamports in the account that it made', (meta) => (meta.postBalances[madeAccount(meta)] = 1)],
+    [
+      'less in the account that it took from',
+      ({ preTokenBalances, postTokenBalances }) => {
+        for (const { accountIndex, uiTokenAmount } of preTokenBalances) {
+          const after = postTokenBalances.find((one) => one.accountIndex === accountIndex);
+          if (uiTokenAmount.amount === '5000000') uiTokenAmount.amount = String(Number(after?.uiTokenAmount.amount) + 1);
+        }
+      },
+    ],
+  ])('makes a swap look no cheaper: %s', async (_, change) => {
+    const journal = memoryJournal();
+    const payer = await payerOn(sandbox, { SOL: '0.5', USDT: '5' }, { autoSwap: true, journal });
+    const seller = await startTaker(sandbox, [['BONK', '100000000']]);
+    onTestFinished(() => seller.close());
+    tellWrong(change);
+    expect((await payer.client.fetch(seller.url)).status).toBe(200);
+    const [attempt] = await stored(journal, payer);
+    const { inputs = {}, lamports = '0' } = attempt?.swapped ?? {};
+    expect(BigInt(inputs[sandbox.mints.USDT.address] ?? 0)).toBeGreaterThanOrEqual(
+      5_000_000n - (await sandbox.balance(payer.address, 'USDT')),
+    );
+    expect(BigInt(lamports)).toBeGreaterThanOrEqual(500_000_000n - (await sandbox.balance(payer.address, 'SOL')));
+  });
+
+  it('makes no failure of a swap that went well: the transaction itself says so', async () => {
+    const journal = memoryJournal();
+    const payer = await watched({ SOL: '1' }, { swapFrom: ['SOL'], journal });
+    let swap: unknown;
+    sandbox.controls.node.intercept = (method, params, next) => {
+      const answer = next();
+      if (method !== 'getSignatureStatuses') return answer;
+      const [[signature]] = params as [[string]];
+      // The facilitator asks the same node, of its payment.
+      swap ??= signature;
+      for (const one of (answer as { value: ({ err: unknown } | null)[] }).value)
+        if (one !== null && signature === swap) one.err = { Custom: 1 };
+      return answer;
+    };
+    expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
+    const [attempt] = await stored(journal, payer);
+    expect(attempt).toMatchObject({ swapped: { swaps: 1 } });
+    expect(BigInt(attempt?.swapped?.lossMicroUsd ?? 0)).toBeGreaterThan(0n);
+  });
+});
+
+/** Every number of an answer, and what else it may be. */
+function* wrongNumbers(shown: Shown): Iterable<readonly [what: string, shown: Shown]> {
+  const changed = function* (what: string, values: readonly unknown[], change: (meta: Meta, value: never) => void) {
+    for (const value of values) {
+      const copy = structuredClone(shown);
+      change(copy.meta, value as never); // Of the kind that the field has.
+      yield [`${what} as ${String(value)}`, copy] as const;
+    }
+  };
+  const { meta } = shown;
+  const RENT = 2_039_280;
+  const near = (value: number) =>
+    [0, 1, value - 1, value + 1, value * 2, Math.floor(value / 2), value + RENT, value - RENT, value + meta.fee].filter(
+      (one) => one >= 0 && one !== value,
+    );
+  yield* changed('fee', near(meta.fee), (all, value) => (all.fee = value));
+  for (const list of ['preBalances', 'postBalances'] as const)
+    for (const [index, value] of meta[list].entries())
+      yield* changed(`${list}[${index}]`, near(value), (all, one) => (all[list][index] = one));
+  const others = meta.preBalances.map((_, index) => index);
+  for (const list of ['preTokenBalances', 'postTokenBalances'] as const)
+    for (const [index, { accountIndex, uiTokenAmount }] of meta[list].entries()) {
+      const entry = (all: Meta) => all[list][index];
+      yield* changed(`${list}[${index}]`, near(Number(uiTokenAmount.amount)), (all, one) => {
+        const found = entry(all);
+        if (found !== undefined) found.uiTokenAmount.amount = String(one);
+      });
+      yield* changed(
+        `${list}[${index}].accountIndex`,
+        others.filter((one) => one !== accountIndex),
+        (all, one) => {
+          const found = entry(all);
+          if (found !== undefined) found.accountIndex = one;
+        },
+      );
+    }
+}
+
+describe('any one wrong number in what a node gives of a swap', () => {
+  type Funds = Partial<Record<MintSymbol, string>>;
+  it.each<[what: string, asked: MintSymbol, amount: string, funds: Funds, first: boolean]>([
+    ['SOL into a token that the wallet has', 'USDC', '500000', { SOL: '1', USDC: '0.01' }, true],
+    ['SOL into a token that is new to it', 'USDC', '500000', { SOL: '1' }, true],
+    ['a dollar into another', 'USDC', '500000', { SOL: '0.5', USDT: '5', USDC: '0.01' }, true],
+    ['a dollar into another that is new to it', 'USDC', '500000', { SOL: '0.5', USDT: '5' }, true],
+    ['a token that is no dollar', 'USDC', '500000', { SOL: '0.5', BONK: '1000000' }, true],
+    ['a dollar into a token that is not pinned', 'BONK', '100000000', { SOL: '0.5', USDT: '5' }, true],
+    ['a dollar into wrapped SOL that is new to it', 'SOL', '1000000', { SOL: '0.005', USDC: '5' }, true],
+    ['a dollar into wrapped SOL that it has', 'SOL', '1000000', { SOL: '0.005', USDC: '5' }, false],
+    ['SOL that is only wrapped', 'SOL', '1000000', { SOL: '1' }, true],
+  ])('counts no less of a swap of %s', async (_, asked, amount, funds, first) => {
+    const signed: Attempt[] = [];
+    const inner = memoryJournal();
+    const journal: Journal = {
+      ...inner,
+      put: (attempt) => {
+        if (attempt.state === 'reserved' && attempt.swapping !== undefined && attempt.swap?.outcome === undefined) signed.push(attempt);
+        return inner.put(attempt);
+      },
+    };
+    const payer = await payerOn(sandbox, funds, { autoSwap: true, journal });
+    const seller = await startTaker(sandbox, [[asked, amount]]);
+    onTestFinished(() => seller.close());
+    if (!first) {
+      expect((await payer.client.fetch(seller.url)).status).toBe(200);
+      await payer.client.close();
+    }
+    expect((await payer.again({ autoSwap: true, journal }).fetch(`${seller.url}/2`)).status).toBe(200);
+    const attempt = signed[signed.length - 1];
+    const swap = attempt?.swap;
+    if (attempt === undefined || swap === undefined) throw new Error('No swap was signed.');
+    const config = { encoding: 'json', commitment: 'confirmed', maxSupportedTransactionVersion: 0 };
+    const truth = await rpc<Shown>(sandbox.rpcUrl, 'getTransaction', [swap.signature, config]);
+    let given = truth;
+    const node = connectRpc({
+      urls: [sandbox.rpcUrl],
+      timeoutMs: 5_000,
+      fetch: (_url, init) => {
+        const { id } = JSON.parse(String(init?.body)) as { id: unknown };
+        return Promise.resolve(Response.json({ jsonrpc: '2.0', id, result: given }));
+      },
+    });
+    onTestFinished(() => node.close());
+    const { inputMint, outputMint, source, output, quoted } = swap;
+    const about = { inputMint, outputMint, source, output };
+    const countedBy = async (answer: Shown) => {
+      given = answer;
+      const found = await node.transaction(swap.signature).catch(() => null);
+      if (found === null || found === 'newer') return costOf(attempt, true);
+      const seen =
+        inputMint === outputMint ? { inAmount: quoted.inAmount, outAmount: quoted.outAmount } : outcomeOf(found, payer.address, about);
+      const rent = rentIn(found, payer.address, about);
+      const cost = swapCostAfter(attempt, {
+        state: 'confirmed',
+        ...{ inAmount: seen.inAmount.toString(), outAmount: seen.outAmount.toString(), feeLamports: found.feeLamports.toString() },
+        ...(rent === undefined ? {} : { rentLamports: rent.toString() }),
+      });
+      if (cost === undefined) throw new Error('A swap that landed has cost something.');
+      return costOf({ ...attempt, swapping: cost }, true);
+    };
+    const right = await countedBy(truth);
+    const bound = costOf(attempt, true);
+    for (const [unit, most] of bound) expect([unit, (right.get(unit) ?? 0n) <= most]).toEqual([unit, true]);
+    let wrong = 0;
+    for (const [what, answer] of wrongNumbers(truth)) {
+      const counted = await countedBy(answer);
+      for (const [unit, value] of right) expect([what, unit, (counted.get(unit) ?? 0n) >= value]).toEqual([what, unit, true]);
+      wrong += 1;
+    }
+    expect(wrong).toBeGreaterThan(100);
+    if (inputMint !== outputMint) expect(right).not.toEqual(bound);
+    expect((await landed(sandbox.rpcUrl, swap.signature)).error).toBeNull();
+  });
+});
