@@ -85,15 +85,15 @@ export interface Worlds {
 /** One sandbox for the tests of a file, and a fresh world for each of them. */
 export function worldsOfFile(): Worlds {
   let sandbox: Sandbox;
-  let closers: (() => Promise<void>)[] = [];
+  const closers: (() => Promise<void>)[] = [];
   beforeAll(async () => {
     sandbox = await createSandbox({ confirmationMs: 20 });
   });
   afterEach(async () => {
     await heal(sandbox);
     await closePayers();
-    await Promise.all(closers.map((close) => close()));
-    closers = [];
+    // The last made first: a journal is closed before its directory is removed.
+    for (const close of closers.splice(0).reverse()) await close();
   });
   afterAll(() => sandbox.close());
   return { open: () => openWorld(sandbox, (close) => closers.push(close)) };
