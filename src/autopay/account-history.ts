@@ -142,9 +142,13 @@ export function amountIn(account: Account | null, { unit }: Pick<Source, 'unit'>
 
 function lookedAt(found: LandedTransaction | 'newer', { account, unit }: Source): LookedAt {
   if (found === 'newer') return { error: null, slot: undefined, signatures: [], amounts: undefined };
-  const { error, slot, signatures, tokenChanges, lamports } = found;
-  const amounts = unit === 'lamports' ? lamports.get(account) : tokenChanges.find((one) => one.account === account);
-  return { error, slot, signatures, amounts };
+  const { error, slot, signatures, lamports } = found;
+  return { error, slot, signatures, amounts: unit === 'lamports' ? lamports.get(account) : tokensOf(found, account) };
+}
+
+/** An account that is yet to be made, or is closed, holds nothing. */
+function tokensOf({ tokenChanges, tellsTokens }: LandedTransaction, account: Address): LookedAt['amounts'] {
+  return tokenChanges.find((one) => one.account === account) ?? (tellsTokens ? { before: 0n, after: 0n } : undefined);
 }
 
 /** Asks at most once a slot; each caller waits for as long as its own signal lets it. What fails is asked again. */

@@ -26,6 +26,7 @@ export function readLanded(response: VersionedTransactionResponse): LandedTransa
     signatures: transaction.signatures,
     feeLamports: BigInt(safeInteger(meta.fee)),
     tokenChanges: readTokenChanges(accounts, meta.preTokenBalances ?? [], meta.postTokenBalances ?? []),
+    tellsTokens: Array.isArray(meta.preTokenBalances) && Array.isArray(meta.postTokenBalances),
     lamports,
   };
 }

@@ -64,6 +64,8 @@ export interface LandedTransaction {
   readonly signatures: readonly string[];
   readonly feeLamports: bigint;
   readonly tokenChanges: readonly TokenBalanceChange[];
+  /** Whether the node keeps token balances at all: a named account that is not among them was no token account. */
+  readonly tellsTokens: boolean;
   /** Lamports before and after, by account. */
   readonly lamports: ReadonlyMap<Address, { readonly before: bigint; readonly after: bigint }>;
 }

@@ -16,6 +16,8 @@ export interface FakeTransaction {
   readonly listed?: number;
   /** What the node says that it moved, whatever became of it; default: what it moved. */
   readonly kept?: bigint;
+  /** The account is not among the token balances that the node tells, or it tells none at all. */
+  readonly tokens?: 'absent' | 'untold';
   /** What the node answers instead when it is asked for it. */
   readonly read?: 'newer' | null | Error;
 }
@@ -105,7 +107,7 @@ function validity(node: FakeNode, minContextSlot: number | undefined) {
 function transactionOf({ history = {} }: FakeNode, id: string): LandedTransaction | 'newer' | null {
   const transaction = history[id];
   if (transaction === undefined) return null;
-  const { read, slot, error = null, signatures = [id], kept } = transaction;
+  const { read, slot, error = null, signatures = [id], kept, tokens } = transaction;
   const change = kept ?? (error === null ? (transaction.change ?? 0n) : 0n);
   if (read === null || read === 'newer') return read;
   if (read instanceof Error) throw read;
@@ -115,7 +117,8 @@ function transactionOf({ history = {} }: FakeNode, id: string): LandedTransactio
     error,
     signatures,
     feeLamports: 5_000n,
-    tokenChanges: change === 0n && error === null ? [] : [moved],
+    tokenChanges: tokens === undefined ? [moved] : [],
+    tellsTokens: tokens !== 'untold',
     lamports: new Map(),
   };
 }

@@ -133,6 +133,17 @@ describe('a payment that can never land', () => {
     expect(await ask([past(history, { held: 0n })], { before })).toEqual(open);
   });
 
+  it('is known by a transaction of before its account was made, if the node tells the balances of tokens', async () => {
+    const { before: _unread, ...unread } = payment();
+    const failed = { slot: 900, error: '"X"' };
+    const about = (tokens: FakeTransaction['tokens'], held: bigint) =>
+      past({ swap: { slot: 1_005, change: 40n }, failed: { ...failed, ...(tokens && { tokens }) } }, { held });
+    const fate = (node: FakeNode) => fateOf(historiesOf(fakeRpc([node])), sentPayment({ mint: 'mint' }, unread), until);
+    expect(await fate(about('absent', 40n))).toEqual(never);
+    expect(await fate(about('absent', 0n))).toEqual(open);
+    expect(await fate(about('untold', 40n))).toEqual(open);
+  });
+
   it('is decided under dust by the thousand, once enough of it was read', async () => {
     expect(await ask([past(dust(1_500, 'other'))])).toEqual(never);
   });

@@ -185,7 +185,7 @@ describe('a reservation with a signed swap', () => {
         statuses: found('confirmed'),
         transaction: () =>
           Promise.resolve({
-            ...{ slot: 1, error: null, signatures: ['s'], feeLamports: 5_000n, lamports: new Map() },
+            ...{ slot: 1, error: null, signatures: ['s'], feeLamports: 5_000n, lamports: new Map(), tellsTokens: true },
             tokenChanges: [change('from', 10n, 4n), change('to', 0n, 3n)],
           }),
       },

@@ -266,6 +266,7 @@ describe('reading', () => {
     const landed = await rpc.transaction('first');
     if (landed === null || landed === 'newer') throw new Error('not there');
     expect(landed).toMatchObject({ slot: 77, error: null, signatures: ['first', 'second'], feeLamports: 5000n });
+    expect(landed.tellsTokens).toBe(true);
     expect(landed.tokenChanges).toEqual([
       { account: key(6), mint: key(5), owner: wallet, before: 18446744073709551615n, after: 0n },
       { account: key(7), mint: key(5), owner: wallet, before: 0n, after: 7n },
