@@ -12,6 +12,24 @@ export interface Runtime {
   randomBytes(length: number): Uint8Array;
 }
 
+/** Milliseconds since a moment of a clock; of one that was set back meanwhile it is not known how many, so that what is kept counts as old. */
+export function sinceThen({ now }: Pick<Runtime, 'now'>, at: number): number {
+  const passed = now() - at;
+  return passed < 0 ? Infinity : passed;
+}
+
+/** Milliseconds since this was called, by a clock that is looked at often: what it is set back by is left out. */
+export function stopwatch({ now }: Pick<Runtime, 'now'>): () => number {
+  let last = now();
+  let elapsed = 0;
+  return () => {
+    const at = now();
+    elapsed += Math.max(0, at - last);
+    last = at;
+    return elapsed;
+  };
+}
+
 function wait(ms: number, signal: AbortSignal | undefined, background: boolean): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted === true) return reject(signal.reason);

@@ -1,5 +1,6 @@
 import { throwIfAborted } from '../deadline.js';
 import { isExactChangeError } from '../errors.js';
+import { sinceThen } from '../runtime.js';
 import type { Address } from '../solana/types.js';
 import { isJson } from '../swap/jupiter-answer.js';
 import type { AutoPayRequest } from '../transport.js';
@@ -21,7 +22,7 @@ export interface Planned {
 
 // A service that cannot plan, or hangs, costs a payment no time again so soon: its quotes may be all that it has.
 const REST_MS = 60_000;
-const restingUntil = new WeakMap<Core, number>();
+const failedAt = new WeakMap<Core, number>();
 
 /**
  * Asks a distant service for the quote and the transaction of a swap in one call. Undefined where the transport is not distant, and where no such
@@ -29,13 +30,13 @@ const restingUntil = new WeakMap<Core, number>();
  */
 export async function askPlan(core: Core, offer: Offer, wanted: Wanted, signal: AbortSignal | undefined): Promise<Planned | undefined> {
   const { transport, config } = core;
-  if (transport.distant !== true || config.runtime.now() < (restingUntil.get(core) ?? 0)) return undefined;
+  if (transport.distant !== true || sinceThen(config.runtime, failedAt.get(core) ?? -Infinity) < REST_MS) return undefined;
   try {
     return planIn(await transport.autoPay(requestFor(core, offer, wanted), { signal }));
   } catch (error) {
     throwIfAborted(signal);
     if (!isExactChangeError(error)) throw error;
-    if (error.name === 'TransportError') restingUntil.set(core, config.runtime.now() + REST_MS);
+    if (error.name === 'TransportError') failedAt.set(core, config.runtime.now());
     return undefined;
   }
 }

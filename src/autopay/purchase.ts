@@ -29,7 +29,7 @@ import { secure } from './secure.js';
 import { checkHeader, signPayment } from './sign-payment.js';
 import { costFor, costForSwap } from './receipt-cost.js';
 import type { Swapped } from './run-swap.js';
-import { swapBound, swapCostAfter, withoutBound, withSwapCost } from './swap-cost.js';
+import { swapBound, swapCostAfter, takingOf, withoutBound, withSwapCost } from './swap-cost.js';
 
 const ID_BYTES = 12;
 const noop = (): void => undefined;
@@ -210,7 +210,7 @@ export async function prepare(
     await reserve(core, reserved);
     reservation = true;
     const onSwapPlanned = async (expected: SwapOutlook) => {
-      const swapping = await swapBound(core, { ...expected, lamports: lamportsOf(expected) }, reserved, signal);
+      const swapping = await swapBound(core, takingOf(expected), reserved, signal);
       // What became of the one before goes on record with it, before another takes its place.
       attempt = await reserveSwap(core, { ...attempt, swapping });
     };
@@ -319,10 +319,6 @@ async function reserveSwap(core: Core, attempt: Attempt): Promise<Attempt> {
   if (refused !== undefined && (await freeDeadOnes(core))) refused = await core.journal.raise(next, caps);
   if (refused === undefined) return next;
   throw overBudget(refused.cap, refused.used, takenOf(refused.cap, next));
-}
-
-function lamportsOf({ networkFeeLamports, priorityFeeLamports, rentLamports }: SwapOutlook): bigint {
-  return networkFeeLamports + priorityFeeLamports + rentLamports;
 }
 
 function firstReceipt(

@@ -4,8 +4,9 @@ import { throwIfAborted, untilAborted } from '../deadline.js';
 import { isExactChangeError, TransactionError, type ExactChangeError } from '../errors.js';
 import type { Emit } from '../events.js';
 import type { SignedSwap as SwapRecord, SwapOutcome } from '../journal/types.js';
-import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../network.js';
+import { pinnedMint, TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../network.js';
 import type { Receipt } from '../receipt.js';
+import { sinceThen } from '../runtime.js';
 import { associatedTokenAddress } from '../solana/accounts.js';
 import { landTransaction, type LandInput } from '../solana/confirm.js';
 import type { Address } from '../solana/types.js';
@@ -21,6 +22,7 @@ import { askByName, askForPayment, checkAvailable } from './ask-quote.js';
 import type { Core } from './core.js';
 import { fateOf, landingOf } from './fate.js';
 import { sentSwap } from './sent.js';
+import { isOverCap } from './swap-cost.js';
 import { patientSigner } from './patient-signer.js';
 import { failureFee, outcomeOf, readLanded, rememberAfter, rentIn, swapFailed } from './swap-outcome.js';
 
@@ -80,7 +82,7 @@ export async function runSwap(core: Core, task: SwapTask): Promise<Swapped> {
   let failed: ExactChangeError<'swap_failed'> | undefined;
   for (let landings = 1; ;) {
     try {
-      if (quote === undefined || runtime.now() - quote.quotedAt > maxAgeMs) {
+      if (quote === undefined || sinceThen(runtime, quote.quotedAt) > maxAgeMs) {
         built = undefined;
         quote = await quoteAnew(core, request, task);
       }
@@ -130,11 +132,17 @@ export async function runWrap(core: Core, amount: bigint, task: Watched): Promis
 
 function swapOnce(core: Core, task: SwapTask, quote: SwapQuote, built: unknown): Promise<Swapped> {
   const bounds = boundsOf(quote);
+  let hasLeeway = false;
   const order = {
     bounds,
     build: (signal?: AbortSignal) => buildOf(core, quote, built, signal),
     keepWrapped: task.keepWrapped,
-    onPlanned: task.onPlanned,
+    onPlanned: (expected: SwapOutlook) => {
+      hasLeeway = expected.leeway.input + expected.leeway.output + expected.leeway.lamports > 0n;
+      return task.onPlanned?.(expected) ?? Promise.resolve();
+    },
+    // A venue may take all that the guard lets be missing. What that is worth counts, if the output is sure to be worth something.
+    isStrict: pinnedMint(core.config.network, quote.outputMint) === undefined,
     reserved: () => reservedFor(core, quote.inputMint, quote.outputMint),
     signal: task.signal,
   };
@@ -145,7 +153,13 @@ function swapOnce(core: Core, task: SwapTask, quote: SwapQuote, built: unknown):
     outAmount: BigInt(quote.outAmount),
     provider: quote.provider,
   };
-  return exclusively(core, [quote.inputMint, quote.outputMint], task, () => signSwap(depsOf(core, task.signal), order), record);
+  const deps = depsOf(core, task.signal);
+  const sign = () =>
+    signSwap(deps, order).catch((error: unknown) => {
+      if (!hasLeeway || !isOverCap(error)) throw error;
+      return signSwap(deps, { ...order, isStrict: true });
+    });
+  return exclusively(core, [quote.inputMint, quote.outputMint], task, sign, record);
 }
 
 /**

@@ -13,6 +13,7 @@ import { noLongerApproved, type Approve } from './approval.js';
 import { broughtBy, concernsCandidate, findFunding, isPinned, MAX_CANDIDATES, shortOf, type Funding } from './funding.js';
 import { finishOpenSwaps } from './open-swaps.js';
 import { mintLock, runSwap, runWrap, type Swapped } from './run-swap.js';
+import { isOverCap } from './swap-cost.js';
 import { freshSince, knownAvailable, survey, type Facts } from './survey.js';
 
 interface Task {
@@ -127,12 +128,6 @@ async function swapFromBest(core: Core, choice: Choice, facts: Facts, task: Task
       if (except.add(funding.inputMint).size >= MAX_CANDIDATES) throw reason;
     }
   }
-}
-
-/** Whether a cap refused a swap before it was signed. */
-function isOverCap(error: unknown): boolean {
-  const codes = ['amount_over_limit', 'budget_exhausted'] as const;
-  return isExactChangeError(error) && error.funds === 'untouched' && codes.some((code) => code === error.code);
 }
 
 // Choosing takes a few answers of a node; one that hangs is not waited for.

@@ -4,6 +4,7 @@ import type { Attempt, SwapOutcome } from '../journal/types.js';
 import { pinnedMint, WSOL_MINT } from '../network.js';
 import { noSwapCost, plusSwap, type SwapCost, type SwapPrices } from '../policy/cost.js';
 import type { Address } from '../solana/types.js';
+import type { SwapOutlook } from '../swap/prepare.js';
 import type { Core } from './core.js';
 import { PRICE_MEMORY_MS, worthOf } from './value.js';
 
@@ -15,6 +16,22 @@ export interface SwapTaking {
   readonly minOut: bigint;
   /** Network and priority fee, and rent of token accounts that stay. */
   readonly lamports: bigint;
+  /** What of the output may be missing besides, because payments in flight may take it. Only for a pinned one. */
+  readonly leeway?: bigint | undefined;
+}
+
+/** What a swap that is about to be signed takes at most, as its guard has it. */
+export function takingOf(expected: SwapOutlook): SwapTaking {
+  const { inputMint, outputMint, maxIn, minOut, leeway } = expected;
+  const { networkFeeLamports, priorityFeeLamports, rentLamports } = expected;
+  const lamports = networkFeeLamports + priorityFeeLamports + rentLamports + leeway.lamports;
+  return { inputMint, outputMint, maxIn: maxIn + leeway.input, minOut, lamports, leeway: leeway.output };
+}
+
+/** Whether a cap refused something before it was signed. */
+export function isOverCap(error: unknown): boolean {
+  const codes = ['amount_over_limit', 'budget_exhausted'] as const;
+  return isExactChangeError(error) && error.funds === 'untouched' && codes.some((code) => code === error.code);
 }
 
 type Price = Pick<Attempt, 'amount' | 'microUsd'>;
@@ -26,7 +43,7 @@ type Price = Pick<Attempt, 'amount' | 'microUsd'>;
  * @param price - Of the payment that the swap is for.
  */
 export async function swapBound(core: Core, taking: SwapTaking, price: Price, signal: AbortSignal | undefined): Promise<SwapCost> {
-  const { inputMint, outputMint, maxIn, minOut, lamports } = taking;
+  const { inputMint, outputMint, maxIn, minOut, lamports, leeway = 0n } = taking;
   const { network, policy } = core.config;
   const isWrap = inputMint === outputMint;
   const isBounded = isWrap || policy.maxInAmount.has(inputMint);
@@ -48,7 +65,7 @@ export async function swapBound(core: Core, taking: SwapTaking, price: Price, si
   };
   return {
     ...fees,
-    lossMicroUsd: lossOf(prices, maxIn, minOut).toString(),
+    lossMicroUsd: (lossOf(prices, maxIn, minOut) + (output?.most(leeway) ?? 0n)).toString(),
     inputs: { [inputMint]: maxIn.toString() },
     boughtMicroUsd: isPinned || input === undefined ? '0' : boughtBy(price, minOut).toString(),
     prices,

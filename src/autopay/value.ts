@@ -2,6 +2,7 @@ import { ceilDiv, minAmount, parseAmount, U64_MAX } from '../amount.js';
 import { isExactChangeError } from '../errors.js';
 import { pinnedMint, pinnedMints, type PinnedMint } from '../network.js';
 import { USD_DECIMALS } from '../policy/dollars.js';
+import { sinceThen } from '../runtime.js';
 import type { Address } from '../solana/types.js';
 import { checkFields, checkQuote } from '../swap/check-quote.js';
 import type { Core } from './core.js';
@@ -91,10 +92,10 @@ export async function worthOf(
   // No seller moves the price of a pinned token.
   const lows = () => (pinned === undefined ? recent(core, mint) : []);
   const last = lastOf(recent(core, mint));
-  if (last !== undefined && runtime.now() - last.at <= maxAgeMs) return worthAt(last, lows());
+  if (last !== undefined && sinceThen(runtime, last.at) <= maxAgeMs) return worthAt(last, lows());
   const { without } = memoryOf(core);
   const foundAt = without.get(mint);
-  if (foundAt !== undefined && runtime.now() >= foundAt && runtime.now() - foundAt <= PRICE_MAX_AGE_MS) return undefined;
+  if (foundAt !== undefined && sinceThen(runtime, foundAt) <= PRICE_MAX_AGE_MS) return undefined;
   for (const dollar of pinnedMints(network).slice(0, pinned === undefined ? MAX_DOLLARS.other : MAX_DOLLARS.pinned)) {
     const price = await askPrice(core, mint, dollar, decimals ?? pinned?.decimals ?? USUAL_DECIMALS, signal);
     if (price === undefined) continue;

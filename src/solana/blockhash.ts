@@ -1,4 +1,4 @@
-import type { Runtime } from '../runtime.js';
+import { sinceThen, type Runtime } from '../runtime.js';
 import { orAborted } from './bounded.js';
 import type { CallOptions, Rpc } from './rpc.js';
 import type { Lifetime } from './types.js';
@@ -25,7 +25,7 @@ export function createBlockhashSource(rpc: Rpc, runtime: Runtime, maxAgeMs: numb
   let cached: Cached | undefined;
   let pending: Promise<Cached> | undefined;
 
-  const isFresh = ({ value, at }: Cached, minSlot: number) => runtime.now() - at < maxAgeMs && value.slot >= minSlot;
+  const isFresh = ({ value, at }: Cached, minSlot: number) => sinceThen(runtime, at) < maxAgeMs && value.slot >= minSlot;
 
   const request = (minContextSlot: number | undefined): Promise<Cached> => {
     // Age counts from the request: how long the reply took is not known to be the network's doing.

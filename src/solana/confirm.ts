@@ -1,5 +1,5 @@
 import { onAbort } from '../abort.js';
-import type { Runtime } from '../runtime.js';
+import { stopwatch, type Runtime } from '../runtime.js';
 import type { Rpc, SignatureStatus } from './rpc.js';
 import { firstSignature } from './transaction.js';
 
@@ -56,8 +56,8 @@ export async function landTransaction(input: LandInput): Promise<Landing> {
 
 async function watch(input: LandInput, signature: string, bell: Bell, signal: AbortSignal): Promise<Landing> {
   const { rpc, runtime, bytes, lastValidBlockHeight, resendMs, lookBack } = input;
-  const start = runtime.now();
-  let answeredAt = start;
+  const elapsed = stopwatch(runtime);
+  let answeredAt = 0;
   let sentAt = -Infinity;
   let finalHeight = 0n;
   const isOver = () => signal.aborted;
@@ -66,7 +66,7 @@ async function watch(input: LandInput, signature: string, bell: Bell, signal: Ab
   const answered = async <T>(ask: () => Promise<T>): Promise<T | undefined> => {
     try {
       const answer = await ask();
-      answeredAt = runtime.now();
+      answeredAt = elapsed();
       return answer;
     } catch {
       return undefined;
@@ -87,10 +87,10 @@ async function watch(input: LandInput, signature: string, bell: Bell, signal: Ab
       () => undefined,
     );
 
-  while (!isOver() && runtime.now() - answeredAt < SILENCE_MS && runtime.now() - start < LIMIT_MS) {
-    if (!isPast() && runtime.now() - sentAt >= resendMs) {
+  while (!isOver() && elapsed() - answeredAt < SILENCE_MS && elapsed() < LIMIT_MS) {
+    if (!isPast() && elapsed() - sentAt >= resendMs) {
       if (sentAt !== -Infinity) checkHeight();
-      sentAt = runtime.now();
+      sentAt = elapsed();
       send();
     }
     await bell.wait(Math.min(POLL_MS, resendMs), signal);

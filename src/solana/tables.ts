@@ -1,6 +1,6 @@
 import { U64_MAX } from '../amount.js';
 import { LOOKUP_TABLE_PROGRAM } from '../network.js';
-import { systemRuntime } from '../runtime.js';
+import { sinceThen, systemRuntime } from '../runtime.js';
 import { addressOf } from './address.js';
 import type { Account, CallOptions, Rpc } from './rpc.js';
 import type { Address, LookupTable } from './types.js';
@@ -42,8 +42,8 @@ export async function readTables(
 ): Promise<ReadTable[]> {
   const cache = caches.get(rpc) ?? new Map<Address, Cached>();
   caches.set(rpc, cache);
-  const cutoff = fresh ? Infinity : now() - MAX_AGE_MS;
-  const missing = addresses.filter((address) => (cache.get(address)?.at ?? -Infinity) <= cutoff);
+  const isOld = (at: number) => fresh || sinceThen({ now }, at) >= MAX_AGE_MS;
+  const missing = addresses.filter((address) => isOld(cache.get(address)?.at ?? -Infinity));
   const fetched = new Map<Address, ReadTable>();
   if (missing.length > 0) {
     const { slot, accounts } = await rpc.accounts(missing, options);

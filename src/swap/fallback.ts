@@ -1,5 +1,5 @@
 import { QuoteError, isExactChangeError } from '../errors.js';
-import type { Runtime } from '../runtime.js';
+import { sinceThen, type Runtime } from '../runtime.js';
 import type { QuoteIntent, SwapProvider } from './types.js';
 
 export interface FallbackOptions {
@@ -33,7 +33,7 @@ export function createFallback({ first, second, runtime, onSunset }: FallbackOpt
   };
   const remember = (pair: string) => {
     withoutExactOut.delete(pair);
-    withoutExactOut.set(pair, runtime.now() + REMEMBER_MS);
+    withoutExactOut.set(pair, runtime.now());
     for (const oldest of withoutExactOut.keys()) {
       if (withoutExactOut.size <= MAX_REMEMBERED) break;
       withoutExactOut.delete(oldest);
@@ -58,7 +58,11 @@ export function createFallback({ first, second, runtime, onSunset }: FallbackOpt
         }
         throw noExactOut(intent);
       }
-      const order = gone ? [second] : (withoutExactOut.get(pair) ?? 0) > runtime.now() ? [second, first] : [first, second];
+      const order = gone
+        ? [second]
+        : sinceThen(runtime, withoutExactOut.get(pair) ?? -Infinity) < REMEMBER_MS
+          ? [second, first]
+          : [first, second];
       return inOrder(
         order,
         (provider) => provider.quote(intent, signal),

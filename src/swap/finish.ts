@@ -36,6 +36,7 @@ interface Draft {
   readonly message: Uint8Array;
   readonly floors: Floors;
   readonly budget: LamportBudget;
+  readonly leeway: ReservedAmounts;
   readonly availableLamports: bigint;
   /** Position of the instruction that is not ours; undefined where all are. */
   readonly swapAt: number | undefined;

@@ -1,4 +1,5 @@
 import { QuoteError, isExactChangeError } from '../errors.js';
+import { sinceThen } from '../runtime.js';
 import type { Address } from '../solana/types.js';
 import { foreignQuote, invalidAnswer, isJson, parseObject, readBuild, readQuote, type Json } from './jupiter-answer.js';
 import { refusalOf } from './jupiter-refusal.js';
@@ -29,7 +30,7 @@ export function createJupiterV2(options: JupiterV2Options): SwapProvider {
     supportsExactOut: false,
     quote: (intent, signal) => quote(intent, taker, signal),
     async build(old, wallet, signal) {
-      const fresh = wallet === taker && runtime.now() - old.quotedAt <= BUILD_FRESH_MS;
+      const fresh = wallet === taker && sinceThen(runtime, old.quotedAt) <= BUILD_FRESH_MS;
       const current = fresh ? old : await quote(intentOf(old), wallet, signal);
       if (BigInt(current.minOutAmount) < BigInt(old.minOutAmount)) {
         const reason = 'the price moved before the swap was built';

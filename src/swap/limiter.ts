@@ -44,7 +44,9 @@ export function createLimiter(initial: Rate, runtime: Runtime, learns: boolean):
 
   const msUntilFree = (): number => {
     const now = runtime.now();
-    sent = sent.filter((at) => at > now - WINDOW_MS);
+    // A clock that is set back ends each wait.
+    sent = sent.filter((at) => at > now - WINDOW_MS && at <= now);
+    if (pausedUntil > now + MAX_PAUSE_MS) pausedUntil = 0;
     return Math.max(0, pausedUntil - now, windowWait(sent, rate, now), bucketWait(sent, rate, now));
   };
 

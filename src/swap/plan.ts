@@ -1,5 +1,5 @@
 import { FundsError } from '../errors.js';
-import { maxAmount } from '../amount.js';
+import { maxAmount, minAmount } from '../amount.js';
 import { WSOL_MINT } from '../network.js';
 import { type ComputeBudget, type LamportBudget, SIGNATURE_LAMPORTS, leastLamports, priorityFee } from './budget.js';
 import type { Floors } from './firewall/guard.js';
@@ -30,6 +30,8 @@ export interface SwapFacts {
   readonly sourceRent: bigint;
   readonly outputRent: bigint;
   readonly reserved: ReservedAmounts;
+  /** What the guard lets be missing: what of the reserved may leave while the swap lands. No more than that. */
+  readonly leeway: ReservedAmounts;
 }
 
 /** What happens around the swap instruction, in numbers. */
@@ -44,6 +46,7 @@ export interface SwapPlan {
   readonly closeOutput: boolean;
   readonly budget: LamportBudget;
   readonly floors: Floors;
+  readonly leeway: ReservedAmounts;
   /** Lamports that nothing else has reserved. */
   readonly availableLamports: bigint;
 }
@@ -55,6 +58,12 @@ export interface SwapPlan {
  */
 export function planSwap(expected: SwapExpectation, facts: SwapFacts, compute: ComputeBudget, keepWrapped: boolean): SwapPlan {
   const { source, output, reserved } = facts;
+  // No more can be missing than there is.
+  const leeway = {
+    input: minAmount(facts.leeway.input, source.balance),
+    output: minAmount(facts.leeway.output, output.balance),
+    lamports: minAmount(facts.leeway.lamports, facts.lamports),
+  };
   const spendable = maxAmount(source.balance - reserved.input, 0n);
   const native = expected.inputMint === WSOL_MINT;
   if (!native && spendable < expected.maxIn) throw shortOfInput(expected, spendable);
@@ -81,19 +90,20 @@ export function planSwap(expected: SwapExpectation, facts: SwapFacts, compute: C
     ]),
   };
   const outputUncounted = output.exists ? output.uncounted : onceMade(output, facts.outputRent).uncounted;
-  const outputLeast = maxAmount(output.balance - reserved.output, 0n) + outputUncounted;
+  const sourceLeast = source.balance - leeway.input + source.uncounted;
+  const outputLeast = output.balance - leeway.output + outputUncounted;
   const availableLamports = maxAmount(facts.lamports - reserved.lamports, 0n);
   return {
     createSource: native && !source.exists,
     createOutput: !output.exists,
     sync: staying.filter(({ uncounted }) => uncounted > 0n).map(({ address }) => address),
-    ...{ wrap, closeSource, closeOutput, budget, availableLamports },
+    ...{ wrap, closeSource, closeOutput, budget, leeway, availableLamports },
     floors: {
       wallet: expected.wallet,
       // Never zero: that would not notice a wallet assigned to another program. Whether it can be met is for `checkBudget`.
-      lamports: maxAmount(leastLamports(availableLamports, budget), 1n),
+      lamports: maxAmount(leastLamports(facts.lamports - leeway.lamports, budget), 1n),
       tokens: [
-        { account: source, least: spendable + source.uncounted + wrap - expected.maxIn, closed: closeSource },
+        { account: source, least: sourceLeast + wrap - expected.maxIn, closed: closeSource },
         { account: output, least: outputLeast + expected.minOut, closed: closeOutput },
       ],
     },

@@ -44,6 +44,8 @@ export interface SwapOrder {
   readonly onPlanned?: ((expected: SwapOutlook) => Promise<void>) | undefined;
   /** What others of our transactions may still take; read before and after the chain is. */
   readonly reserved?: (() => ReservedAmounts | Promise<ReservedAmounts>) | undefined;
+  /** The guard lets nothing be missing: the swap fails if one of those lands meanwhile. */
+  readonly isStrict?: boolean | undefined;
   /** The chain is read at this slot or later. */
   readonly minContextSlot?: number | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -56,6 +58,8 @@ export interface SwapOutlook extends SwapBounds {
   readonly output: Address;
   /** What it takes from held so much before, as of a slot: base units, or lamports of the wallet if it sells SOL. */
   readonly before: { readonly amount: bigint; readonly slot: number };
+  /** What more the guard lets be missing, because payments in flight may take it. */
+  readonly leeway: ReservedAmounts;
   /** Base units that the output account held before. */
   readonly outputBefore: bigint;
   readonly networkFeeLamports: bigint;
@@ -96,7 +100,7 @@ export function boundsOf(quote: SwapQuote): SwapBounds {
  */
 export async function prepareSwap(deps: Omit<SwapDeps, 'signer' | 'network'>, wallet: Address, order: SwapOrder): Promise<PreparedSwap> {
   const { rpc, limits, blockhashes } = deps;
-  const { bounds, keepWrapped = false } = order;
+  const { bounds, keepWrapped = false, isStrict = false } = order;
   const options: CallOptions = { signal: order.signal, minContextSlot: order.minContextSlot };
   const reserved = async () => order.reserved?.() ?? nothingReserved;
   const before = await reserved();
@@ -127,7 +131,10 @@ export async function prepareSwap(deps: Omit<SwapDeps, 'signer' | 'network'>, wa
     },
     compose: (compute, blockhash, held) => {
       const parts = { expected, instruction: build.instruction, keepWrapped, compute, blockhash, lookupTables };
-      const { plan, ...composed } = composeSwap({ ...parts, facts: { ...facts, reserved: held } });
+      const { plan, ...composed } = composeSwap({
+        ...parts,
+        facts: { ...facts, reserved: held, leeway: isStrict ? nothingReserved : held },
+      });
       return { ...composed, ...plan };
     },
   });
@@ -161,7 +168,7 @@ function mergedWith(before: ReservedAmounts, reserved: () => Promise<ReservedAmo
 function prepared(
   { draft, compute, lifetime }: Finished,
   bounds: SwapBounds,
-  facts: Omit<SwapFacts, 'reserved'>,
+  facts: Omit<SwapFacts, 'reserved' | 'leeway'>,
   readAt: number,
 ): PreparedSwap {
   const budget: LamportBudget = draft.budget;
@@ -170,6 +177,7 @@ function prepared(
     source: facts.source.address,
     output: facts.output.address,
     before: { amount: bounds.inputMint === WSOL_MINT ? facts.lamports : facts.source.balance, slot: readAt },
+    leeway: draft.leeway,
     outputBefore: facts.output.balance,
     networkFeeLamports: budget.networkFee,
     priorityFeeLamports: priorityFee(compute),

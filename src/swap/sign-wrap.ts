@@ -32,7 +32,7 @@ export async function signWrap({ rpc, signer, blockhashes, network, limits }: Sw
     compose: (budget, blockhash, held) => {
       const availableLamports = lamports > held.lamports ? lamports - held.lamports : 0n;
       const composed = composeWrap({ wallet, account, amount, availableLamports, rent, compute: budget, blockhash });
-      return { ...composed, availableLamports, swapAt: undefined, guardFrom: composed.instructions.length };
+      return { ...composed, availableLamports, leeway: nothingReserved, swapAt: undefined, guardFrom: composed.instructions.length };
     },
   });
   const amounts = { maxInAmount: amount.toString(), minOutAmount: amount.toString() };
@@ -40,6 +40,7 @@ export async function signWrap({ rpc, signer, blockhashes, network, limits }: Sw
   const expected = {
     ...{ inputMint: WSOL_MINT, outputMint: WSOL_MINT, maxIn: amount, minOut: amount, slippageBps: 0 },
     ...{ source: wallet, output: account.address, before: { amount: lamports, slot }, outputBefore: account.balance },
+    leeway: nothingReserved,
     networkFeeLamports: draft.budget.networkFee,
     priorityFeeLamports: priorityFee(compute),
     rentLamports: draft.budget.rent,

@@ -1,6 +1,7 @@
 import { memoryJournal, SOLANA_MAINNET, type Attempt, type ClientOptions, type Journal } from 'exact-change';
 import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change/sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { MODE } from '../../adapters/sandbox/venue/venue.mjs';
 import { swapCostAfter } from '../../src/autopay/swap-cost.js';
 import { outcomeOf, rentIn } from '../../src/autopay/swap-outcome.js';
 import { costOf } from '../../src/policy/cost.js';
@@ -280,5 +281,42 @@ describe('any one wrong number in what a node gives of a swap', () => {
     expect(wrong).toBeGreaterThan(100);
     if (inputMint !== outputMint) expect(right).not.toEqual(bound);
     expect((await landed(sandbox.rpcUrl, swap.signature)).error).toBeNull();
+  });
+});
+
+describe('a swap beside a payment in flight, out of the account that it fills', () => {
+  const setVenue = (amount: bigint) => sandbox.controls.aggregator.setVenue({ modes: [MODE.underpay], amount });
+
+  /** Its seller takes the first payment of 0.95 USDC, which is all that there is, and settles nothing; the second takes a swap. */
+  async function besideOne(maxPerPayment: string) {
+    const seller = await startTaker(sandbox, [['USDC', '950000']]);
+    onTestFinished(() => seller.close());
+    const journal = memoryJournal();
+    const policy = { maxPerPayment, minSwap: '0' };
+    const payer = await watched({ SOL: '0.1', USDC: '0.95', USDT: '10' }, { swapFrom: ['USDT'], policy, journal });
+    expect((await payer.client.fetch(`${seller.url}/first`)).status).toBe(200);
+    return { payer, journal, buys: () => payer.client.fetch(`${seller.url}/second`) };
+  }
+
+  it('brings all that was agreed, if what the venue could take of that payment is more than a cap allows', async () => {
+    const { payer, buys } = await besideOne('1.00');
+    setVenue(900_000n);
+    expect(await failureOf(buys())).toMatchObject({ code: 'unsafe_swap', funds: 'untouched' });
+    expect(await payer.left()).toBe(0n);
+    sandbox.controls.aggregator.restore();
+    expect((await buys()).status).toBe(200);
+  });
+
+  it('counts what the venue took of that payment, if a cap allows that', async () => {
+    const { payer, journal, buys } = await besideOne('3.00');
+    setVenue(900_000n);
+    // What is missing is held for the payment in flight.
+    expect(await failureOf(buys())).toMatchObject({ code: 'insufficient_funds' });
+    const left = await payer.left();
+    expect(left).toBeGreaterThan(900_000n * sandbox.mints.USDC.picoUsd);
+    const [, attempt] = await stored(journal, payer);
+    if (attempt === undefined) throw new Error('There is no second attempt.');
+    const counted = costOf({ ...attempt, microUsd: '0' }, true).get('USD') ?? 0n;
+    expect(counted * 1_000_000n).toBeGreaterThanOrEqual(left);
   });
 });

@@ -44,7 +44,7 @@ async function composed(name: WantedName): Promise<Composed> {
   const rents = { walletMinimum: await node.rent(0), sourceRent: await rentOf(input), outputRent: await rentOf(output) };
   const { message, plan } = composeSwap({
     ...{ expected, instruction, lookupTables, blockhash, keepWrapped: false, compute: { unitLimit: 200_000, unitPrice: 10_000n } },
-    facts: { ...rents, lamports, source: input.account, output: output.account, reserved: nothingReserved },
+    facts: { ...rents, lamports, source: input.account, output: output.account, reserved: nothingReserved, leeway: nothingReserved },
   });
   return { message, deal, said: { expected, instruction, floors: plan.floors, lookupTables, maxPriorityFee } };
 }

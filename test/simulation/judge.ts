@@ -33,7 +33,7 @@ export function judge(world: World, machine: Machine, said: readonly Said[], att
   const outs = outsOf(ledger.all(), machine, tokens);
   return [
     ...onceEach(plan, outs),
-    ...withinCaps(plan, outs),
+    ...withinCaps(plan, machine, outs),
     ...said.flatMap((one) => tellsAll(plan, outs, one)),
     ...decided(plan, attempts, outs),
     ...machine.signed.flatMap(({ message, intent }) => {
@@ -93,15 +93,12 @@ function inWindow(
   });
 }
 
-function withinCaps(plan: Plan, outs: readonly Out[]): Broken[] {
+function withinCaps(plan: Plan, machine: Machine, outs: readonly Out[]): Broken[] {
   const broken: Broken[] = [];
   const fees = countsFees(plan);
   for (const limit of plan.limits) {
     const { unit, windowMs, host } = limit;
-    const groups =
-      windowMs === 0
-        ? [...new Set(outs.map(({ attempt }) => attempt))].map((attempt) => outs.filter((out) => out.attempt === attempt))
-        : outs.map(({ landed }) => inWindow(plan, outs, limit, landed, landed));
+    const groups = windowMs === 0 ? onePayments(outs, machine) : outs.map(({ landed }) => inWindow(plan, outs, limit, landed, landed));
     const sums = groups.map((group) => group.reduce((sum, out) => sum + measure(out, unit, fees), 0n));
     const most = sums.reduce((a, b) => (a > b ? a : b), 0n);
     if (most <= limitOf(limit)) continue;
@@ -110,6 +107,17 @@ function withinCaps(plan: Plan, outs: readonly Out[]): Broken[] {
     broken.push({ promise: 'within caps', how });
   }
   return broken;
+}
+
+/** What left for each payment: a call may pay again once it is proved that the payment before never lands, or if its caller allows one more. */
+function onePayments(outs: readonly Out[], { signed, paymentsOf }: Machine): readonly (readonly Out[])[] {
+  const groups = new Map<string, Out[]>();
+  for (const out of outs) {
+    const before = signed.filter((one) => paymentsOf.get(one.signature) === out.attempt && one.at < out.signed.at);
+    const name = `${out.attempt} ${before.length}`;
+    groups.set(name, [...(groups.get(name) ?? []), out]);
+  }
+  return [...groups.values()];
 }
 
 function tellsAll(plan: Plan, outs: readonly Out[], { from, to, uses }: Said): Broken[] {

@@ -114,6 +114,22 @@ describe('landTransaction', () => {
     expect(log.signals.every((signal) => signal?.aborted)).toBe(true);
   });
 
+  it.each([-3_600_000, -1_000])('resends and finds its end as before, though the clock is set by %i ms', async (ms) => {
+    let height = 1n;
+    const { rpc, log } = fakeRpc({ tip: () => Promise.resolve({ slot: 900, height }) });
+    const { runtime, sleeps } = fakeRuntime();
+    let skew = 0;
+    const clock = { ...runtime, now: () => runtime.now() + skew };
+    const slept: Runtime['sleep'] = async (length, signal) => {
+      await runtime.sleep(length, signal);
+      if (sleeps.length === 3) skew = ms;
+      if (sleeps.length === 12) height = LAST + 1n;
+    };
+    expect(await land(rpc, { ...clock, sleep: slept })).toEqual({ outcome: 'expired' });
+    expect(log.sent.length).toBeGreaterThanOrEqual(3);
+    expect(sleeps.length).toBeLessThan(30);
+  });
+
   it('polls at once when the WebSocket tells first, and again soon if the status is late', async () => {
     const { rpc, log } = fakeRpc({ status: (_, count) => (count === 3 ? confirmed : null) });
     const { runtime, sleeps, now } = fakeRuntime((at) => {

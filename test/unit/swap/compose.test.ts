@@ -27,6 +27,7 @@ interface Scenario {
   readonly maxIn: bigint;
   readonly minOut: bigint;
   readonly reservedOutput: bigint;
+  readonly isStrict: boolean;
 }
 
 const TOKENS = {
@@ -52,6 +53,7 @@ function compose(scenario: Scenario, lamports = 10n ** 15n) {
   const facts: SwapFacts = {
     ...{ source, output: destination, lamports, walletMinimum: MINIMUM, sourceRent: RENT, outputRent: RENT },
     reserved: { input: 0n, output: scenario.reservedOutput, lamports: 0n },
+    leeway: { input: 0n, output: scenario.isStrict ? 0n : scenario.reservedOutput, lamports: 0n },
   };
   const instruction = fromKit(routeV2({ ...VENUE_SWAP, inAmount: 1n, quotedOutAmount: 1n }));
   const composed = composeSwap({
@@ -103,6 +105,7 @@ const scenarios = fc
     maxIn: fc.bigInt({ min: 1n, max: 10n ** 11n }),
     minOut: fc.bigInt({ min: 1n, max: 10n ** 11n }),
     reservedOutput: fc.bigInt({ min: 0n, max: 10n ** 12n }),
+    isStrict: fc.boolean(),
   })
   .filter(({ input, output }) => input !== output)
   .filter(({ input, sourceExists, sourceBalance, maxIn }) => input === 'SOL' || (sourceExists && sourceBalance >= maxIn));
@@ -117,7 +120,8 @@ describe('composeSwap', () => {
         const wrap = sol && scenario.maxIn > held ? scenario.maxIn - held : 0n;
         const closeSource = sol && held === 0n;
         const closeOutput = scenario.output === 'SOL' && !scenario.keepWrapped && destination.balance === 0n;
-        const outputLeft = destination.balance > scenario.reservedOutput ? destination.balance - scenario.reservedOutput : 0n;
+        const missing = scenario.isStrict ? 0n : scenario.reservedOutput;
+        const outputLeft = destination.balance > missing ? destination.balance - missing : 0n;
         const guard = (account: string, least: bigint) => [
           `revoke ${account}`,
           `hold ${account} ${account} ${least}`,
@@ -199,7 +203,7 @@ describe('composeSwap', () => {
 
 const USDC_TO_PYUSD: Scenario = {
   ...{ input: 'USDC', output: 'PYUSD', sourceExists: true, sourceBalance: 5_000_000n, outputExists: false, outputBalance: 0n },
-  ...{ keepWrapped: false, maxIn: 1_000_000n, minOut: 990_000n, reservedOutput: 0n },
+  ...{ keepWrapped: false, maxIn: 1_000_000n, minOut: 990_000n, reservedOutput: 0n, isStrict: false },
 };
 
 describe('composeWrap', () => {

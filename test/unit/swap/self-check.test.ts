@@ -10,6 +10,7 @@ import type { Instruction, LookupTable } from '../../../src/solana/types.js';
 import { composeSwap } from '../../../src/swap/compose.js';
 import { type Composition, checkComposed } from '../../../src/swap/firewall/self-check.js';
 import type { OwnAccount } from '../../../src/swap/own-account.js';
+import { nothingReserved } from '../../../src/swap/plan.js';
 import { BLOCKHASH, DESTINATION, EXPECTED, fromKit, SOURCE, someKey, STRANGER, USDC, VENUE_SWAP, WALLET, withAccount } from './support.js';
 
 /** 200,000 units at 10,000 micro-lamports. */
@@ -40,7 +41,8 @@ function composed(change: Partial<typeof usual> = {}, lookupTables: readonly Loo
     compute: { unitLimit: 200_000, unitPrice: 10_000n },
     facts: {
       ...{ source, output, lamports: 10n ** 9n, walletMinimum: 890_880n, sourceRent: RENT, outputRent: RENT },
-      reserved: { input: 0n, output: 0n, lamports: 0n },
+      reserved: nothingReserved,
+      leeway: nothingReserved,
     },
   });
   const said: Composition = { expected, instruction, floors: plan.floors, lookupTables, maxPriorityFee: PRIORITY_FEE };
