@@ -6,7 +6,7 @@ import type { Emit } from '../events.js';
 import type { SignedSwap as SwapRecord, SwapOutcome } from '../journal/types.js';
 import { pinnedMint, TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../network.js';
 import type { Receipt } from '../receipt.js';
-import { sinceThen } from '../runtime.js';
+import { sinceThen, stopwatch } from '../runtime.js';
 import { associatedTokenAddress } from '../solana/accounts.js';
 import { landTransaction, type LandInput } from '../solana/confirm.js';
 import type { Address } from '../solana/types.js';
@@ -15,6 +15,7 @@ import { swapLimits } from '../swap/finish.js';
 import { extractSwap } from '../swap/firewall/extract.js';
 import { isJson } from '../swap/jupiter-answer.js';
 import { boundsOf, signSwap, type SignedSwap, type SwapDeps, type SwapOutlook } from '../swap/prepare.js';
+import type { ReservedAmounts } from '../swap/plan.js';
 import { copyBuild } from '../swap/read-build.js';
 import { signWrap } from '../swap/sign-wrap.js';
 import type { SwapBuild, SwapQuote } from '../swap/types.js';
@@ -138,7 +139,7 @@ function swapOnce(core: Core, task: SwapTask, quote: SwapQuote, built: unknown):
     build: (signal?: AbortSignal) => buildOf(core, quote, built, signal),
     keepWrapped: task.keepWrapped,
     onPlanned: (expected: SwapOutlook) => {
-      hasLeeway = expected.leeway.input + expected.leeway.output + expected.leeway.lamports > 0n;
+      hasLeeway = sumOf(expected.leeway) > 0n;
       return task.onPlanned?.(expected) ?? Promise.resolve();
     },
     // A venue may take all that the guard lets be missing. What that is worth counts, if the output is sure to be worth something.
@@ -155,11 +156,24 @@ function swapOnce(core: Core, task: SwapTask, quote: SwapQuote, built: unknown):
   };
   const deps = depsOf(core, task.signal);
   const sign = () =>
-    signSwap(deps, order).catch((error: unknown) => {
+    signSwap(deps, order).catch(async (error: unknown) => {
       if (!hasLeeway || !isOverCap(error)) throw error;
+      await noneInFlight(core, order.reserved, task.signal);
       return signSwap(deps, { ...order, isStrict: true });
     });
   return exclusively(core, [quote.inputMint, quote.outputMint], task, sign, record);
+}
+
+const LOOK_MS = 100;
+
+/** Waits until payments in flight have left the accounts of a swap, no longer than its quote is young: a strict guard fails if one leaves meanwhile. */
+async function noneInFlight({ config }: Core, reserved: () => Promise<ReservedAmounts>, signal: AbortSignal | undefined): Promise<void> {
+  const elapsed = stopwatch(config.runtime);
+  while (sumOf(await reserved()) > 0n && elapsed() < QUOTE_MAX_AGE_MS) await config.runtime.sleep(LOOK_MS, signal);
+}
+
+function sumOf({ input, output, lamports }: ReservedAmounts): bigint {
+  return input + output + lamports;
 }
 
 /**
@@ -343,11 +357,7 @@ function depsOf(core: Core, signal: AbortSignal | undefined): SwapDeps {
 }
 
 /** What payments in flight may still take from the accounts that the swap's guard looks at. */
-async function reservedFor(
-  { ledger, config }: Core,
-  inputMint: Address,
-  outputMint: Address,
-): Promise<{ input: bigint; output: bigint; lamports: bigint }> {
+async function reservedFor({ ledger, config }: Core, inputMint: Address, outputMint: Address): Promise<ReservedAmounts> {
   const wallet = config.signer.address;
   const held = async (mint: Address) => {
     const accounts = [TOKEN_PROGRAM, TOKEN_2022_PROGRAM].map((program) => ledger.held(associatedTokenAddress(wallet, mint, program)));
