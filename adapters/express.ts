@@ -1,3 +1,8 @@
+/**
+ * A service in Express.
+ *
+ * @module exact-change/express
+ */
 import type { Request, RequestHandler } from 'express';
 import type { FetchHandler } from './fetch-handler.js';
 import { exchange } from './node-exchange.js';

@@ -1,3 +1,8 @@
+/**
+ * A service in Hono.
+ *
+ * @module exact-change/hono
+ */
 import type { Context } from 'hono';
 import type { FetchHandler } from './fetch-handler.js';
 

@@ -1,3 +1,8 @@
+/**
+ * A service under Node, in a server of its own or of yours.
+ *
+ * @module exact-change/node
+ */
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { isLoopback } from '../src/loopback.js';
 import { refuse } from '../src/policy/read.js';

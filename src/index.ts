@@ -1,3 +1,8 @@
+/**
+ * The client, the interceptor, and what their callers need.
+ *
+ * @module exact-change
+ */
 import { localOver } from '../adapters/local.js';
 import { remoteOver } from '../adapters/remote.js';
 import { buildClient, type Client } from './client.js';

@@ -1,3 +1,8 @@
+/**
+ * The REST interface, as one function from a `Request` to a `Response`.
+ *
+ * @module exact-change/http
+ */
 export { createHandler } from './handler.js';
 export { apiKeys } from './api-keys.js';
 export { rateLimit, type RateLimitOptions } from './rate-limit.js';

@@ -1,3 +1,8 @@
+/**
+ * A journal in a file, for one process.
+ *
+ * @module exact-change/journal/file
+ */
 import type { JournalOptions } from '../../src/journal/options.js';
 import { nodeDisk } from './file/disk.js';
 import { journalAt, type FileJournal } from './file/journal.js';

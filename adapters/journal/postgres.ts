@@ -1,3 +1,8 @@
+/**
+ * A journal in Postgres, for processes and machines that share a wallet.
+ *
+ * @module exact-change/journal/postgres
+ */
 import { randomUUID } from 'node:crypto';
 import { ConfigError } from '../../src/errors.js';
 import { ledgerOver } from '../../src/journal/ledger.js';

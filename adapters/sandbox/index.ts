@@ -1,3 +1,8 @@
+/**
+ * A local Solana with the official x402 stack, for development and tests.
+ *
+ * @module exact-change/sandbox
+ */
 import { requirePeers } from './peers.js';
 import type { NodeControls, NodeOptions } from './node/index.js';
 import type { AggregatorControls } from './services/aggregator/index.js';

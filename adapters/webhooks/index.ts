@@ -1,3 +1,8 @@
+/**
+ * Tells events to endpoints.
+ *
+ * @module exact-change/webhooks
+ */
 export { createWebhooks, type Webhooks } from './hub.js';
 export type { WebhooksOptions } from './options.js';
 export type { NewWebhookEndpoint, WebhookEndpoint, WebhookRegistry, WebhookRequest } from './types.js';

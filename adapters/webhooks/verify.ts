@@ -1,3 +1,8 @@
+/**
+ * Checks a webhook at its receiver, in any runtime.
+ *
+ * @module exact-change/webhooks/verify
+ */
 import { TransportError } from '../../src/errors.js';
 import type { WebhookEvent } from '../../src/journal/outbox.js';
 import { refuse } from '../../src/policy/read.js';
