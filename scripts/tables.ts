@@ -1,11 +1,15 @@
 import { outcomes } from '../src/autopay/outcomes.js';
+import { CODES, errorCodes } from '../src/errors/codes.js';
 import { attemptStates } from '../src/journal/states.js';
 import { type FirewallStage, ruleTexts } from '../src/swap/firewall/catalog.js';
+import { commonErrors, errorTexts } from './error-texts.js';
 import { stageTexts } from './firewall-stages.js';
 
 /** What comes from the code, by document and mark. */
 const parts: Readonly<Record<string, Readonly<Record<string, () => string>>>> = {
-  'README.md': { 'attempt states': states, outcomes: answers },
+  'README.md': { 'common errors': firstErrors },
+  'docs/errors.md': { 'error codes': allErrors },
+  'docs/journals-and-recovery.md': { 'attempt states': states, outcomes: answers },
   'SECURITY.md': { 'firewall rules': firewall },
 };
 
@@ -30,6 +34,20 @@ function answers(): string {
     return [code(name), when, call.includes(' ') ? call : code(call), delivered ? 'yes' : 'no', chain, resign ? 'yes' : 'no'];
   });
   return table(['Outcome', 'When', 'The call gives', 'Delivered', 'The chain is asked', '`policy.resign`'], rows);
+}
+
+function allErrors(): string {
+  const rows = errorCodes.map((name) => {
+    const [group, retry] = CODES[name];
+    const { when, remedy } = errorTexts[name];
+    return [code(name), code(`${group}Error`), when, remedy, code(retry)];
+  });
+  return table(['Code', 'Class', 'When', 'What to do', '`retry`'], rows);
+}
+
+function firstErrors(): string {
+  const rows = commonErrors.map((name) => [code(name), errorTexts[name].when, errorTexts[name].remedy]);
+  return table(['Code', 'When', 'What to do'], rows);
 }
 
 function firewall(): string {

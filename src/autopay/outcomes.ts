@@ -1,7 +1,7 @@
 import type { Settlement } from '../x402/types.js';
 
 /**
- * What may come of presenting a signed payment, as data: the flow goes by it, the README shows it, and the tests walk it. The chain has the
+ * What may come of presenting a signed payment, as data: the flow goes by it, the documentation shows it, and the tests walk it. The chain has the
  * last word on each, in the background or, where `askFirst`, before the call ends.
  *
  * - `call`: what the caller gets.
@@ -11,7 +11,7 @@ import type { Settlement } from '../x402/types.js';
 export const outcomes = {
   success: { when: 'Any 2xx.', call: 'the response', delivered: true, askFirst: false, resign: false },
   failure: {
-    when: 'A 3xx, 4xx or 5xx, also one that says the payment is settled: whoever repeats it means the same purchase.',
+    when: 'A 3xx, 4xx or 5xx, also one that says the payment is settled: a caller that repeats it means the same purchase.',
     call: 'the response',
     delivered: false,
     askFirst: false,

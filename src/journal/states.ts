@@ -1,5 +1,5 @@
 /**
- * The life of an attempt to pay, as data. The journals hold to `next`, the flow to `onCrash` and `onRepeat`, the README shows the table, and
+ * The life of an attempt to pay, as data. The journals hold to `next`, the flow to `onCrash` and `onRepeat`, the documentation shows the table, and
  * the tests walk it.
  *
  * - `counts`: its price counts against the caps. What its swaps take counts in every state.

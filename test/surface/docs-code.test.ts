@@ -1,12 +1,12 @@
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
-import { readText } from './modules.js';
+import { blocksOf, GUIDES } from '../helpers/guides.js';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
-const blocks = [...readText('README.md').matchAll(/```ts\n(.*?)```/gs)].map(([, code = '']) => code);
+const blocks = GUIDES.flatMap((guide) => blocksOf(guide).filter(({ language }) => language === 'ts')).map(({ code }) => code);
 
-/** What README leaves to who reads it, or has shown further up. */
+/** What the documentation leaves to its reader, or has shown further up. */
 const around = `
 declare const walletSecretKey: string;
 declare const apiKey: string;
@@ -18,12 +18,16 @@ declare const createClient: typeof import('exact-change').createClient;
 type PolicyOptions = import('exact-change').PolicyOptions;
 `;
 
-/** The one block that names an option, with another name in its place. */
+/** A block that names an option, with another name in its place. */
 const misspelt = (option: string) => {
-  const [block, ...others] = blocks.filter((code) => code.includes(`${option}:`));
-  return { option, code: others.length === 0 ? (block ?? '').replace(`${option}:`, `${option}s:`) : '' };
+  const block = blocks.find((code) => code.includes(`${option}:`)) ?? '';
+  return { option, code: block.replace(`${option}:`, `${option}s:`) };
 };
-const mistakes = ['swapFrom', 'authorize', 'basePath', 'events', 'body', 'timeoutMs', 'allow', 'minOutAmount'].map(misspelt);
+const OPTIONS = [
+  ...['swapFrom', 'authorize', 'basePath', 'events', 'body', 'timeoutMs', 'allow', 'minOutAmount'],
+  ...['journal', 'network', 'maxPerDay', 'kind', 'swapMode', 'outbox'],
+];
+const mistakes = OPTIONS.map(misspelt);
 
 /** What the compiler says of texts that are files only here, in one program: the packages behind them are read once. */
 function complaintsAbout(texts: readonly string[]): string[][] {
@@ -32,8 +36,8 @@ function complaintsAbout(texts: readonly string[]): string[][] {
   // `process.env.KEY` is how everybody else writes it.
   const options = { ...parsed.options, noPropertyAccessFromIndexSignature: false };
   const files = new Map([
-    [`${root}readme-around.d.ts`, around],
-    ...texts.map((text, index) => [`${root}readme-${index}.ts`, `${text}export {};`] as const),
+    [`${root}docs-around.d.ts`, around],
+    ...texts.map((text, index) => [`${root}docs-${index}.ts`, `${text}export {};`] as const),
   ]);
   const host = ts.createCompilerHost(options);
   const { getSourceFile, fileExists } = host;
@@ -51,11 +55,12 @@ function complaintsAbout(texts: readonly string[]): string[][] {
   });
 }
 
-describe('the code in README', () => {
-  it('compiles, and would not with an option misspelt', { timeout: 120_000 }, () => {
+describe('the code in README and the guides', () => {
+  it('compiles, and does not with an option misspelt', { timeout: 120_000 }, () => {
     const found = complaintsAbout([...blocks, ...mistakes.map(({ code }) => code)]);
     const [right, wrong] = [found.slice(0, blocks.length), found.slice(blocks.length)];
-    expect(right).toEqual(blocks.map(() => []));
+    const broken = blocks.map((code, index) => ({ code, complaints: right[index] }));
+    expect(broken.filter(({ complaints }) => complaints?.length !== 0)).toEqual([]);
     expect(mistakes.map(({ option }, index) => [option, wrong[index]?.length])).toEqual(mistakes.map(({ option }) => [option, 1]));
   });
 });
