@@ -11,8 +11,13 @@ export interface ExampleRun {
 
 /** Runs an example to its end in a process of its own. */
 export function runExample(name: string, ...args: readonly string[]): Promise<ExampleRun> {
+  return runScript(`examples/${name}.ts`, args);
+}
+
+/** Runs a TypeScript file to its end in a process of its own; `exact-change` is the source. */
+export function runScript(path: string, args: readonly string[] = [], env: NodeJS.ProcessEnv = process.env): Promise<ExampleRun> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, ['--import', 'tsx', `examples/${name}.ts`, ...args], { cwd: root });
+    const child = spawn(process.execPath, ['--import', 'tsx', path, ...args], { cwd: root, env });
     let [stdout, stderr] = ['', ''];
     child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
     child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));

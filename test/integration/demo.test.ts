@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { runExample, type ExampleRun } from '../helpers/example.js';
+import { blockWith, isShownAs } from '../helpers/guides.js';
 
 const demo = (...args: readonly string[]) => runExample('demo', ...args);
 
@@ -31,6 +32,11 @@ it('prints every step of a call that swaps and pays, with the numbers of this ru
   const [, before = '', after = ''] = step(run, 'agent');
   expect([before, after]).toEqual([expect.stringContaining('0 USDC'), expect.stringContaining('0.04 USDC')]);
   expect(step(run, 'merchant')[0]).toMatch(/ got 0\.01 USDC$/);
+
+  const lines = run.stdout.split('\n').map((line) => line.replace(/^ *\d+ ms {2}/, ''));
+  const documented = blockWith('README.md', 'npm run demo').printed.trim().split('\n');
+  expect(documented.length).toBeGreaterThan(4);
+  expect(documented.filter((one) => !lines.some((line) => isShownAs(line, one)))).toEqual([]);
 });
 
 it('fails when no facilitator settles', async () => {

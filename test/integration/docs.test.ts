@@ -1,0 +1,116 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { address } from '@solana/kit';
+import { local, memoryJournal } from 'exact-change';
+import { apiKeys, createHandler } from 'exact-change/http';
+import { serve, type Service } from 'exact-change/node';
+import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createWebhooks } from 'exact-change/webhooks';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runScript, type ExampleRun } from '../helpers/example.js';
+import { blocksOf, blockWith, type Block } from '../helpers/guides.js';
+
+let sandbox: Sandbox;
+let folder: string;
+
+beforeAll(async () => {
+  sandbox = await createSandbox();
+  folder = mkdtempSync(join(tmpdir(), 'exact-change-docs-'));
+});
+
+afterAll(async () => {
+  await sandbox.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Runs a block as a program. */
+function runBlock(name: string, code: string, env: NodeJS.ProcessEnv = {}): Promise<ExampleRun> {
+  const path = join(folder, `${name}.mts`);
+  writeFileSync(path, code);
+  return runScript(path, [], { ...process.env, ...env });
+}
+
+describe('what the documentation says that is printed', () => {
+  it('is what the quick start prints, for the sandbox instead of the addresses in it', async () => {
+    const { code, printed } = blockWith('README.md', "['first', 'second']");
+    const wallet = await sandbox.createWallet({ SOL: '0.5' });
+    const program = code
+      .replace("rpcUrl: 'https://rpc.example.com',", `rpcUrl: '${sandbox.rpcUrl}', jupiterUrl: '${sandbox.jupiterUrl}',`)
+      .replace('https://api.example.com/premium', `${sandbox.apiUrl}/usdc`);
+    expect(await runBlock('quick-start', program, { WALLET_SECRET_KEY: wallet.secretKey })).toEqual({
+      code: 0,
+      stdout: printed,
+      stderr: '',
+    });
+  });
+
+  it('is what the faults of the sandbox print', async () => {
+    const { code, printed } = blockWith('docs/sandbox.md', "kind: 'dropAfter'");
+    const run = await runBlock('faults', `import { createClient } from 'exact-change';\n${code}`);
+    expect(run).toEqual({ code: 0, stdout: printed, stderr: '' });
+  });
+});
+
+describe('the calls by curl', () => {
+  const KEY = 'one-long-random-key';
+  const wallet = address('7fUAJdStEuGbc3sM84cKRL6yYaaSstyLSU4ve5oovLS7');
+  const payee = address('GsbwXfJraMomNxBcjYLcG3mxkBUiyWXAB32fGbSMQRdW');
+  let service: Service;
+
+  beforeAll(async () => {
+    sandbox.chain.fundSol(wallet, 500_000_000n);
+    await sandbox.chain.fundToken(payee, sandbox.mints.USDC, 0n);
+    const { rpcUrl, jupiterUrl } = sandbox;
+    const webhooks = createWebhooks({ journal: memoryJournal({ outbox: true }) });
+    service = await serve(createHandler(local({ rpcUrl, jupiterUrl }), { authorize: apiKeys([KEY]), webhooks }), { port: 0 });
+  });
+
+  afterAll(() => service.close());
+
+  const calls = ['docs/service.md', 'docs/webhooks.md'].flatMap(callsIn);
+
+  it('are there', () => {
+    expect(calls.length).toBeGreaterThan(4);
+  });
+
+  it.each(calls)('$command is answered as the documentation says', async ({ command, answer }) => {
+    const { url, init } = curl(command);
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:4021\//);
+    const response = await fetch(url.replace('http://127.0.0.1:4021', service.url), init);
+    expect(response.status).toBe(200);
+    expect(await response.json()).toMatchObject(elided(JSON.parse(answer)) as object);
+  });
+});
+
+/** The calls by curl in a guide, each with the answer that follows it. */
+function callsIn(guide: string): { readonly command: string; readonly answer: string }[] {
+  const blocks = blocksOf(guide);
+  const isCall = ({ language, code }: Block) => language === 'sh' && code.startsWith('curl ');
+  return blocks.flatMap((block, index) => (isCall(block) ? [{ command: block.code, answer: blocks[index + 1]?.code ?? '' }] : []));
+}
+
+/** The request of a command: its address, `-H` and `-d`, quoted as a shell takes it. Other options are refused. */
+function curl(command: string): { readonly url: string; readonly init: RequestInit } {
+  const words = [...command.replaceAll('\\\n', ' ').matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? '');
+  const headers = new Headers();
+  let [url, body]: (string | undefined)[] = [];
+  for (let index = 1; index < words.length; index += 1) {
+    const word = words[index] ?? '';
+    if (word === '-H') {
+      const [name = '', value = ''] = (words[(index += 1)] ?? '').split(': ');
+      headers.set(name, value);
+    } else if (word === '-d') body = words[(index += 1)];
+    else if (/^https?:/.test(word) && url === undefined) url = word;
+    else throw new Error(`This test does not know ${word} of curl.`);
+  }
+  return { url: url ?? '', init: body === undefined ? { headers } : { headers, method: 'POST', body } };
+}
+
+/** An answer as the documentation shows it, in which `...` stands for any value. */
+function elided(answer: unknown): unknown {
+  if (answer === '...') return expect.anything();
+  if (Array.isArray(answer)) return answer.map(elided);
+  if (typeof answer !== 'object' || answer === null) return answer;
+  return Object.fromEntries(Object.entries(answer).map(([name, value]) => [name, elided(value)]));
+}
