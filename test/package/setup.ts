@@ -43,7 +43,6 @@ export default async function setup(project: TestProject): Promise<() => Promise
 
 async function installPackage(): Promise<string> {
   const consumer = await mkdtemp(join(tmpdir(), 'exact-change-consumer-'));
-  await run('npm', ['run', 'build', '--silent'], { cwd: root });
   await run('npm', ['pack', '--silent', '--pack-destination', consumer], { cwd: root });
   await cp(join(root, 'test/package/consumer'), consumer, { recursive: true });
   // The same program, read as CommonJS: it gets the other half of the declarations.
