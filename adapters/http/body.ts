@@ -38,7 +38,7 @@ async function readBytes(request: Request, maxBytes: number, signal: AbortSignal
       chunks.push(value);
     }
   } catch (error) {
-    // The rest may never come, so nobody waits until it is thrown away.
+    // The rest may never come, so the answer does not wait until it is thrown away.
     reader?.cancel().catch(() => undefined);
     throw error;
   }

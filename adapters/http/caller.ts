@@ -13,7 +13,7 @@ export interface WebhookCaller {
    */
   readonly id: string;
   /**
-   * Whose events the endpoints that it registers may hear of; default: anybody's. What it registered before keeps its wallets, so remove that where they
+   * Whose events the endpoints that it registers may hear of; default: those of all wallets. What it registered before keeps its wallets, so remove that where they
    * are taken from a caller.
    */
   readonly wallets?: readonly string[] | undefined;
@@ -25,11 +25,11 @@ const MAX_ID = 256;
 /** The user of the registry itself, and of a service whose callers are one. No hook gives this id: a header that is missing is soon an empty one, and would be let in as the operator. */
 const OPERATOR: WebhookCaller = { id: '' };
 
-/** A hook that gives anything but a caller lets nobody in: all who are taken for one would share what each registers. */
+/** A hook that gives anything but a caller lets no request in: all that are taken for one would share what each registers. */
 export async function callerBehind({ request, signal }: Asked, callerOf: CallerOf | undefined): Promise<WebhookCaller> {
   if (callerOf === undefined) return OPERATOR;
   const given: unknown = await callerOf(request);
-  // Nothing is registered for somebody who has been told that there was no answer.
+  // Nothing is registered for a caller that has been told that there was no answer.
   throwIfAborted(signal);
   if (given === undefined)
     throw new RequestRefusal('unauthorized', 'This service does not know who asks. Send the key that its operator gave you.');

@@ -2,7 +2,7 @@ import type { SwapQuote, SwapRequest } from '../../src/swap/types.js';
 import type { TokenBalance, Transport } from '../../src/transport.js';
 import { createSharedCalls } from './shared-calls.js';
 
-/** Milliseconds for which an answer is given to whoever asks the same; 0: each call is made for its caller alone. */
+/** Milliseconds for which an answer is given to all calls that ask the same; 0: each call is made for its caller alone. */
 export interface Freshness {
   readonly quoteMs: number;
   readonly balanceMs: number;
@@ -40,7 +40,7 @@ function keyOfQuote({ inputMint, outputMint, amount, swapMode = 'ExactIn', slipp
   return JSON.stringify([inputMint, outputMint, amount.toString(), swapMode, slippageBps, maxAccounts]);
 }
 
-/** Nobody's copy of it changes another's. */
+/** No caller's copy of it changes another's. */
 function frozenQuote(quote: SwapQuote): SwapQuote {
   return Object.freeze({ ...quote, route: Object.freeze([...quote.route]), raw: frozenCopy(quote.raw) });
 }

@@ -110,7 +110,7 @@ async function answerOf(request: Request, places: ReadonlyMap<string, Place>, se
   throw new RequestRefusal('method_not_allowed', `Use ${allow} here.`, { headers: { allow } });
 }
 
-/** One operation: who asks, what for, and the answer, all within the time for it. */
+/** One operation: its caller, what for, and the answer, all within the time for it. */
 async function operate(route: Route, request: Request, url: URL, settings: HandlerSettings): Promise<unknown> {
   const deadline = startDeadline(settings.timeoutMs, request.signal);
   let input: unknown;

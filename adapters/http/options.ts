@@ -10,14 +10,14 @@ export interface HandlerOptions {
   /** Milliseconds for one request, its body included; default 30000. */
   readonly timeoutMs?: number | undefined;
   /**
-   * Who may call an operation; absent, everybody may. `false` is answered with 401, a `Response` is the answer. It must leave the body unread.
+   * Which requests may call an operation; absent, all may. `false` is answered with 401, a `Response` is the answer. It must leave the body unread.
    * Health and the OpenAPI document are open.
    */
   readonly authorize?: ((request: Request) => boolean | Response | Promise<boolean | Response>) | undefined;
   /** Milliseconds that a request has to wait for, asked before `authorize`: above 0, it is answered with 429. See {@link rateLimit}. */
   readonly rateLimit?: ((request: Request) => number | Promise<number>) | undefined;
   /**
-   * Milliseconds, up to 5000, for which a quote is given to all who ask the same; default 1000, a fifth of what a client takes for a price of now, so that a key that
+   * Milliseconds, up to 5000, for which a quote is given to all callers that ask the same; default 1000, a fifth of what a client takes for a price of now, so that a key that
    * Jupiter lets ask once a second is enough for any one pair. 0: each request is asked for alone.
    */
   readonly quoteCacheMs?: number | undefined;

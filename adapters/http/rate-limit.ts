@@ -4,7 +4,7 @@ export interface RateLimitOptions {
   /** Requests of one caller in a minute; as many may come at once. */
   readonly perMinute: number;
   /**
-   * Who a request counts for, such as the address that a proxy of yours vouches for. What a caller can make up, an API key that is not yet
+   * What a request counts for, such as the address that a proxy of yours vouches for. What a caller can make up, an API key that is not yet
    * checked too, is a new caller each time. Default: all callers are one.
    */
   readonly keyOf?: (request: Request) => string;

@@ -14,7 +14,7 @@ export interface Route {
   call(input: unknown, asked: Asked): Promise<unknown>;
 }
 
-/** An operation, and who does it: it is given what the operation takes, and what it gives is answered if the operation promises that. */
+/** An operation, and the function that does it: it is given what the operation takes, and what it gives is answered if the operation promises that. */
 export function route<Q, A>(operation: Operation<Q, A>, work: (input: Q, asked: Asked) => Promise<A>): Route {
   return {
     operation,

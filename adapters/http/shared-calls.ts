@@ -11,7 +11,7 @@ export interface SharedCallsOptions {
   readonly now: () => number;
 }
 
-/** The answer to a call, of whoever asked for it first; `key` is the same for calls whose answers are. */
+/** The answer to a call, for the caller that asked first; `key` is the same for calls whose answers are. */
 export type SharedCalls<T> = (key: string, work: (signal: AbortSignal) => Promise<T>, signal: AbortSignal | undefined) => Promise<T>;
 
 interface UnderWay<T> {
@@ -24,14 +24,14 @@ interface Kept<T> {
   readonly answer: T;
 }
 
-// A call that hangs must not take along all who come later.
+// A call that hangs must not take along all that come later.
 const MAX_JOIN_MS = 5_000;
 // However long an upstream asks for: after this it is asked once more.
 const MAX_LIMITED_MS = 60_000;
 
 /**
  * Makes one call of equal ones: those that are made while it is under way, and for a short while after. No failure is kept but `rate_limited`, which is
- * answered to all calls until it is over. Whoever gives up leaves the others theirs; with the last of them the call is stopped.
+ * answered to all calls until it is over. A caller that gives up leaves the others theirs; with the last of them the call is stopped.
  */
 export function createSharedCalls<T>({ freshMs, maxKept, now }: SharedCallsOptions): SharedCalls<T> {
   const underWay = new Map<string, UnderWay<T>>();

@@ -35,7 +35,7 @@ const PRIVATE_V4: readonly Block[] = [
 ];
 
 /**
- * All of IPv6 that is given to anybody outside. What is not in it is refused for that: this machine (`::1`), IPv4 in other clothes (`::ffff:0:0/96`, `::/96`, NAT64 at `64:ff9b::/96`
+ * All of IPv6 that is given out for public use. What is not in it is refused for that: this machine (`::1`), IPv4 in other clothes (`::ffff:0:0/96`, `::/96`, NAT64 at `64:ff9b::/96`
  * and `64:ff9b:1::/48`), discarded (`100::/64`), segment routing (`5f00::/16`), unique local (`fc00::/7`, with the metadata of AWS), link-local (`fe80::/10`),
  * site-local (`fec0::/10`), multicast (`ff00::/8`).
  */

@@ -18,9 +18,9 @@ const PRIVATE_NAMES: readonly (readonly [end: string, why: string])[] = [
   ['internal', 'private use (ICANN, 2024); metadata of Google Cloud'],
   ['home.arpa', 'home networks (RFC 8375)'],
   ['lan', 'routers call what is behind them so'],
-  ['home', 'never given to anybody outside'],
-  ['corp', 'never given to anybody outside'],
-  ['mail', 'never given to anybody outside'],
+  ['home', 'never given out for public use'],
+  ['corp', 'never given out for public use'],
+  ['mail', 'never given out for public use'],
   ['intranet', 'networks of companies'],
   ['private', 'networks of companies'],
   ['test', 'tests (RFC 6761)'],
@@ -43,7 +43,7 @@ export function readTarget(text: unknown, { allowPrivate, ports }: TargetRules):
   // With any number of slashes: URL puts in what is missing.
   if (/^[a-z]+:\/*[^/?#]*@/i.test(text))
     throw refuse('url', 'must not hold a name or a password. Put a token into its path, or check the signature.');
-  if (text.includes('#')) throw refuse('url', 'must not have a fragment: nobody would be sent it.');
+  if (text.includes('#')) throw refuse('url', 'must not have a fragment: it would not be sent.');
   if (!allowPrivate && !ports.includes(portOf(url))) throw refuse('url', `must be of port ${ports.join(' or ')}.`);
   const why = allowPrivate ? undefined : whyNotPublicHost(url.hostname);
   if (why !== undefined) throw refuse('url', `must lead outside, to a public name or address. Its host is not: ${why}.`);

@@ -29,7 +29,7 @@ export interface NewWebhookEndpoint extends WebhookEndpoint {
 }
 
 /**
- * Which endpoint is told what. `caller` asks, as the service knows its callers: each sees and changes only what the same one registered. Without, nobody
+ * Which endpoint is told what. `caller` asks, as the service knows its callers: each sees and changes only what the same one registered. Without, no caller
  * is told apart.
  */
 export interface WebhookRegistry {

@@ -57,7 +57,7 @@ export function verifyWebhook(options: VerifyOptions): WebhookEvent {
 
   const seconds = Number(timestamp);
   const age = Math.floor(now / 1000) - seconds;
-  if (age > toleranceSeconds) throw unverified('webhook-timestamp is too long ago: it may be sent again by somebody who heard it');
+  if (age > toleranceSeconds) throw unverified('webhook-timestamp is too long ago: it may be a copy that is sent again');
   if (age < -toleranceSeconds) throw unverified('webhook-timestamp is in the future: set the clocks of both sides');
 
   const text = textOf(body);

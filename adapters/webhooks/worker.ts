@@ -202,7 +202,7 @@ export function createWorker(parts: WorkerParts): Worker {
   /** What is to be in the place of a job that was not delivered. */
   async function afterFailure(job: OutboxJob, endpoint: Endpoint, outcome: Failure, stopped: AbortSignal): Promise<NextJob[]> {
     const now = runtime.now();
-    // It was we who stopped: it may have arrived, and it is told again.
+    // We stopped it: it may have arrived, and it is told again.
     if (stopped.aborted) return [again(job, isClosing() ? now : now + GAVE_WAY_MS)];
     const tries = job.failures + 1;
     const { status, askedMs } = outcome;

@@ -42,7 +42,7 @@ export async function adopt(core: Core, repeat: Repeat): Promise<Response | unde
   for (const open of all) if (open.attempt.state === 'signed') await ask(core, open, emit, call.signal);
   const undecidedOnes = all.filter(({ attempt }) => attempt.state === 'signed');
   const forgotten = await Promise.all(undecidedOnes.map((open) => isForgotten(core, open)));
-  // A key is never free again: who gave it has to give a new one.
+  // A key is never free again: its caller has to give a new one.
   const signed = undecidedOnes.filter((_, index) => repeat.idempotencyKey !== undefined || forgotten[index] !== true);
   // One that another was signed after is presented no more: both would be paid.
   const settledIds = all.filter(({ attempt }) => attempt.state === 'settled').map(({ attempt }) => attempt.id);
@@ -59,7 +59,7 @@ export async function adopt(core: Core, repeat: Repeat): Promise<Response | unde
     if (signed[0] !== undefined) throw undecided(signed[0]);
     return undefined;
   }
-  // What is settled is refused by whoever does not know the payment again, so only who does is asked.
+  // What is settled is refused by a seller that does not know the payment again, so only one that does is asked.
   const known = settled.find(({ attempt }) => attempt.payment.hasPaymentId === true || repeat.repeatable);
   const answering = known === undefined ? Promise.reject(spent(latest.attempt)) : presentAgain(core, known, repeat);
   return answering.catch(async (error: unknown) => {

@@ -5,7 +5,7 @@ import type { Core } from './core.js';
 import type { Funding } from './funding.js';
 import { planOf, type PlanPlace } from './plan.js';
 
-/** Asks whether what comes next may be signed: the payment, and the swap before it where there is one. False where nobody is to be asked; throws where the answer is no. */
+/** Asks whether what comes next may be signed: the payment, and the swap before it where there is one. False if there is no hook to ask; throws if the answer is no. */
 export type Approve = (funding: Funding | undefined) => Promise<boolean>;
 
 /** Asks `policy.approve`, with a plan of exactly what would be signed; never again for the payment of a swap that was approved with it. */

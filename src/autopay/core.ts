@@ -22,7 +22,7 @@ export interface Core extends Coordination {
   readonly events: Events;
   readonly rpc: Rpc;
   readonly transport: Transport;
-  /** What caps and swaps are valued by: the client's own Jupiter, also where `transport` is a service that somebody else runs. */
+  /** What caps and swaps are valued by: the client's own Jupiter, also where `transport` is a service of another operator. */
   readonly prices: Pick<Transport, 'quote'>;
   readonly wallet: Wallet;
   readonly journal: Journal;
@@ -49,7 +49,7 @@ export function createCore(config: Config, events: Events, compose: Composition)
   return coreOver(config, events, rpc, transportOf(config, compose) ?? own, walletOf(config.signer.address, config.network), own);
 }
 
-/** What somebody else runs. */
+/** What another operator runs. */
 function transportOf(config: Config, compose: Composition): Transport | undefined {
   const { apiUrl, transport, timeouts } = config;
   if (apiUrl !== undefined) return compose.remote(apiUrl, config);

@@ -14,7 +14,7 @@ export async function deadOnes(core: Core, state: 'signed' | 'reserved' | 'aband
   // One whose answer is still being read is its reader's: two that write of it would undo each other.
   const dead = new Set(ids.filter((id) => !live.has(id) && !live.has(bodyClaim(id))));
   if (dead.size === 0) return [];
-  // Again: one that was alive when it was listed may have gone on, and been let go, before anybody was asked about it.
+  // Again: one that was alive when it was listed may have gone on, and been let go, before its claim was asked about.
   return (await listed(core, state)).filter(({ id }) => dead.has(id));
 }
 

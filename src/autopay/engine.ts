@@ -147,7 +147,7 @@ async function pay(core: Core, given: PaymentRequired | Response, { url, signal 
     // What the header is presented with is the caller's to know, so no other call adopts this payment.
     const place = { url: at, method: 'GET', fingerprint: id };
     const open = await prepare(core, { id, place, choice, signal, emit, moved, startedAt });
-    // Nobody presents it here: what comes of it is the chain's to say.
+    // It is not presented here: what comes of it is the chain's to say.
     void follow(core, open, emit);
     await core.claims.drop(id).catch(() => undefined);
     return { header: open.attempt.payment.header, receipt: open.attempt.receipt };

@@ -10,7 +10,7 @@ export interface RequestFacts {
 }
 
 /**
- * The same for equal requests: method, URL and body. The seller's terms are not in it: whoever could change them between two 402s, by one
+ * The same for equal requests: method, URL and body. The seller's terms are not in it: a seller that could change them between two 402s, by one
  * unit of price or another payee, could have one request paid twice. Nor is a form's boundary, which is drawn anew for each call.
  */
 export function fingerprintOf({ method, url, headers }: RequestFacts, body: Uint8Array | undefined): string {

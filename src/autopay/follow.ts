@@ -25,7 +25,7 @@ interface Followed {
 
 const followed = new WeakMap<Wallet, Map<string, Followed>>();
 
-/** The record of an attempt as somebody in this process follows it already, or a new one: two records of one attempt would undo each other. */
+/** The record of an attempt as this process follows it already, or a new one: two records of one attempt would undo each other. */
 export function openOf({ wallet }: Core, attempt: Open['attempt']): Open {
   return followed.get(wallet)?.get(attempt.id)?.open ?? { attempt, isForeign: true };
 }
@@ -43,7 +43,7 @@ export async function follow(core: Core, open: Open, emit: Emit): Promise<void> 
   known.followers.delete(core);
   if (known.followers.size > 0) return;
   all.delete(id);
-  // Closed before the chain had decided: nobody is left here to end it, and the tokens may go.
+  // Closed before the chain had decided: nothing is left here to end it, and the tokens may go.
   await core.ledger.spend(open.attempt.payment.source, id).catch(() => undefined);
 }
 
@@ -81,7 +81,7 @@ export async function decide(core: Core, open: Open, emit: Emit, signal: AbortSi
   const asked = fateOf(core.histories, sentPayment(attempt, attempt.payment), deadline.signal);
   const verdict = verdictOf(await asked.finally(() => deadline.end()));
   if (verdict === undefined) return false;
-  // Somebody else may have been told meanwhile.
+  // Another caller may have been told meanwhile.
   if (isDecided(open)) return true;
   await closeAttempt(core, open, verdict, emit);
   return true;
@@ -103,7 +103,7 @@ function isDecided({ attempt }: Open): boolean {
 
 async function closeAttempt(core: Core, open: Open, verdict: Verdict, emit: Emit): Promise<void> {
   const { id, payment } = open.attempt;
-  // First, and again where the write fails: ended twice is ended, and a hold that nobody ends would keep its tokens for ever.
+  // First, and again where the write fails: ended twice is ended, and a hold that is never ended would keep its tokens for ever.
   await endHold(core, id, payment.source, verdict);
   const stands = open.isForeign !== true || (await isUpToDate(core, open));
   const told = { first: false };

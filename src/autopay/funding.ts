@@ -92,7 +92,7 @@ export async function findFunding(
       const quote = await quoteFrom(core, candidate, mint, amount, signal).catch(asReason);
       if (!isExactChangeError(quote)) return fundedBy(candidate, quote);
       reasons.push(quote);
-      // What nobody buys must not stand in the way of what somebody does: wallets are sent worthless tokens by the trillion.
+      // What has no market must not stand in the way of what has one: wallets are sent worthless tokens by the trillion.
       if (quote.code === 'no_route' || quote.code === 'price_unknown') unsellable.add(candidate.mint);
       else compared += 1;
     }
@@ -122,7 +122,7 @@ async function foresee(
   return isExactChangeError(quote) ? undefined : { ...fundedBy(candidate, quote), built: planned.transaction };
 }
 
-/** By the client's own prices, so that nobody is asked for a quote of what cannot be enough. What has no price may be. */
+/** By the client's own prices, so that no quote is asked for of what cannot be enough. What has no price may be. */
 async function firstThatPays(
   core: Core,
   candidates: readonly Candidate[],

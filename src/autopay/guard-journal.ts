@@ -83,7 +83,7 @@ async function* eachWithin<T>(call: Call, list: () => AsyncIterable<T>): AsyncIt
       yield next.value;
     }
   } finally {
-    // Who stops early leaves a cursor open.
+    // A reader that stops early leaves a cursor open.
     await call('attempts', async () => iterator.return?.()).catch(() => undefined);
   }
 }

@@ -43,7 +43,7 @@ function failed(step: string, cause: unknown): TransportError {
   });
 }
 
-// A signer who is a person, a swap that lands late, and others before us.
+// A signer that is a person, a swap that lands late, and others before us.
 const LOCK_WAIT_MS = 15 * 60_000;
 
 /** Locks whose holders may be in other processes, and are waited for no longer than any work under them can take. */

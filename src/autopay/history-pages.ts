@@ -18,7 +18,7 @@ export interface Pages {
 
 // The most that nodes give in one answer.
 const PAGE = 1_000;
-// Many more than a token account sees in the life of a blockhash; also what came since, if nobody looked for long.
+// Many more than a token account sees in the life of a blockhash; also what came since, if it was not looked at for long.
 const MAX_PAGES = 100;
 
 export function createPages(rpc: Pick<Rpc, 'signaturesFor'>, account: Address, minContextSlot: number): Pages {
@@ -44,7 +44,7 @@ export function createPages(rpc: Pick<Rpc, 'signaturesFor'>, account: Address, m
 
   return {
     since(slot) {
-      // One page after the other, whoever asks.
+      // One page after the other, whichever call asks.
       const listing = last.then(() => load(slot));
       last = listing.catch(() => undefined);
       return listing;

@@ -6,12 +6,12 @@ import type { Address } from '../solana/types.js';
 // The facilitator has waited for confirmation before the answer, so the first look mostly suffices.
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 10_000;
-// A subscription may be dead without anybody having said so.
+// A subscription may be dead without a word of it.
 const SAFETY_MS = 20_000;
 
 // A node may tell of a change a moment before its history shows it.
 const LOOKS_A_CALL = 2;
-// Anybody can send dust to an account, and the wallet's other payments change it too: where a thousand are in flight, each would look at each of the
+// Any wallet can send dust to an account, and the wallet's other payments change it too: where a thousand are in flight, each would look at each of the
 // others' (measured: 97 s for what takes 26 s). An account that often changes says too little to be listened to.
 const MOST_CALLS = 3;
 

@@ -13,7 +13,7 @@ export interface Purpose {
 
 /**
  * 16 bytes that tell a payment from every other. Those of a purchase with a key commit to it and to its place: they end in a hash of both and of the random
- * bytes before. Without a key they are random: anybody could look up on chain which of some places a hash without a secret was made for.
+ * bytes before. Without a key they are random: any reader of the chain could look up on chain which of some places a hash without a secret was made for.
  */
 export function nonceFor({ url, idempotencyKey }: Purpose, randomBytes: (length: number) => Uint8Array): Uint8Array {
   if (idempotencyKey === undefined) return randomBytes(NONCE_BYTES);

@@ -32,7 +32,7 @@ export interface Finished {
 /**
  * Brings earlier swaps into a mint to their end: those that an attempt signed before it failed, or its process died. One may still bring the
  * tokens, and a second beside it would swap twice for one purchase, so the same bytes are sent again until the chain has decided; where
- * somebody has to approve what is signed, and may have said no since, it is only asked about. Throws `swap_uncertain` where no node tells.
+ * a person has to approve what is signed, and may have said no since, it is only asked about. Throws `swap_uncertain` where no node tells.
  */
 export async function finishOpenSwaps(core: Core, mint: Address, task: Task): Promise<Finished> {
   // A process that died meanwhile left one that is still its own.

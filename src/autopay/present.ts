@@ -24,7 +24,7 @@ export interface Showing {
   readonly moved: readonly Moved[];
   readonly emit: Emit;
   readonly startedAt: number;
-  /** Whoever calls may sign anew after it, and lets go of the attempt then. */
+  /** The caller may sign anew after it, and lets go of the attempt then. */
   readonly keepsClaim?: boolean;
 }
 
@@ -77,7 +77,7 @@ export async function present(core: Core, open: Open, showing: Showing): Promise
     throw error;
   } finally {
     deadline.stop();
-    // First, so that whoever takes it for a dead call's finds the record that this one works on.
+    // First, so that a process that takes it for a dead call's finds the record that this one works on.
     void follow(core, open, emit);
     if (!isAwaited) void leave(core, open, undefined, body);
     if (showing.keepsClaim !== true) await leave(core, open, call.signal);
@@ -170,7 +170,7 @@ async function send(core: Core, open: Open, { call, url, moved, emit }: Showing,
     return await untilAborted(call.sendPaid(url, open.attempt.payment.header, signal), signal);
   } catch (cause) {
     const bounds = boundsOf(open);
-    // Who has given up hears of that at once; the note is written behind.
+    // A caller that has given up hears of that at once; the note is written behind.
     await untilAborted(noteDoubt(core, open, 'payment_uncertain', emit), call.signal);
     throw new SettlementError(
       'payment_uncertain',
@@ -181,7 +181,7 @@ async function send(core: Core, open: Open, { call, url, moved, emit }: Showing,
   }
 }
 
-/** Tells, and puts on record, that nobody's word but the chain's says what became of the payment. */
+/** Tells, and puts on record, that only the chain says what became of the payment. */
 async function noteDoubt(core: Core, open: Open, code: 'payment_rejected' | 'payment_uncertain', emit: Emit): Promise<void> {
   emit('payment.uncertain', { ...boundsOf(open), code });
   const { state, doubt } = open.attempt;

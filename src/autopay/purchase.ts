@@ -79,7 +79,7 @@ export async function purchase(
       const signing = presenting.then((shown) =>
         'response' in shown ? undefined : resign(core, shown, open, { ...task, id: newId(core) }),
       );
-      // Until both are on record, nobody else presents the first again.
+      // Until both are on record, no other call presents the first again.
       const letGo = () => (mayResign ? leave(core, open, call.signal) : Promise.resolve());
       const second = await signing.finally(letGo);
       const shown = await presenting;
@@ -90,7 +90,7 @@ export async function purchase(
       // Nothing is over while the first may still land, or has.
       throw open.attempt.state !== 'unsettled' && again.rejected.funds === 'untouched' ? shown.rejected : again.rejected;
     });
-    // Nobody will read the first answer now; unread, it would keep its connection.
+    // The first answer is not read any more; unread, it would keep its connection.
     unpaid.body?.cancel().catch(() => undefined);
     return response;
   } catch (error) {
@@ -198,7 +198,7 @@ export async function prepare(
     at: runtime.now(),
     ...spendOf(choice, host),
   };
-  // Before it is there for others to see: until its answer is there, nobody takes it for a lost one.
+  // Before it is there for others to see: until its answer is there, no process takes it for a lost one.
   await core.claims.take(id).catch((error: unknown) => {
     // It may have been taken all the same.
     core.claims.drop(id).catch(() => undefined);
@@ -215,7 +215,7 @@ export async function prepare(
       attempt = await reserveSwap(core, { ...attempt, swapping });
     };
     const onSwapSigned = async (swap: SignedSwap) => {
-      // Before it is written: who gives up meanwhile must know of it.
+      // Before it is written: a call that gives up meanwhile must know of it.
       attempt = { ...attempt, swap };
       await core.journal.put(attempt).catch((error: unknown) => {
         // It does not leave now, and so it must not later, should it be on record all the same.
@@ -301,7 +301,7 @@ function checkRequest(core: Core, call: Call, unpaid: Response, url: string): vo
 async function reserve(core: Core, attempt: Attempt): Promise<void> {
   const caps = capsFor(core.config.policy, attempt);
   let refused = await core.journal.reserve(attempt, caps);
-  // What the dead hold of a cap, or of a key, keeps nobody from it.
+  // What the dead hold of a cap, or of a key, keeps no other from it.
   if (refused !== undefined && (await freeDeadOnes(core))) refused = await core.journal.reserve(attempt, caps);
   if (refused === undefined) return;
   if ('taken' in refused) throw inProgress({});

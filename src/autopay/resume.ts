@@ -26,7 +26,7 @@ export async function takeUp(core: Core): Promise<void> {
   await work;
 }
 
-/** What was taken up is not all, as far as anybody knows: the next payment looks again. */
+/** What was taken up may not be all: the next payment looks again. */
 export function takeUpAgain(core: Core): void {
   taken.delete(core);
 }

@@ -41,7 +41,7 @@ export interface SwapTask {
   readonly quote?: SwapQuote | undefined;
   /** What was built for that quote, where it came along with it. */
   readonly built?: unknown;
-  /** Somebody was shown the quote and approved it, however long that took. */
+  /** A person was shown the quote and approved it, however long that took. */
   readonly approved?: boolean | undefined;
   /** Base units of the input that the payment may take, however often it is quoted. */
   readonly available?: bigint | undefined;
@@ -197,7 +197,7 @@ function exclusively(
   const swap = async () => {
     throwIfAborted(signal);
     const signed = await sign();
-    // Before it is written: whoever gave up has undone already what there was.
+    // Before it is written: a call that gave up has undone already what there was.
     throwIfAborted(signal);
     const record = recordOf(signed, quoted);
     const { lastValidBlockHeight } = record;
@@ -229,12 +229,12 @@ function exclusively(
   return untilAborted(core.locks.hold(locks, swap, [signal, core.closing.signal]), signal);
 }
 
-/** The lock of whoever moves a mint's tokens out of or into the wallet. */
+/** The lock of what moves a mint's tokens out of or into the wallet. */
 export function mintLock(mint: Address): string {
   return `mint ${mint}`;
 }
 
-/** The lock of whoever counts on the wallet's lamports. */
+/** The lock of what counts on the wallet's lamports. */
 export const LAMPORTS_LOCK = 'lamports';
 
 /** Asks what became of a swap whose last valid height is final. */

@@ -52,17 +52,17 @@ export async function secure(core: Core, choice: Choice, task: Task): Promise<Se
     required: offer.amount.toString(),
     missing: missing.toString(),
   });
-  // Counted before the first wait: whoever looks for a swap meanwhile lets it cover this payment too.
+  // Counted before the first wait: a call that looks for a swap meanwhile lets it cover this payment too.
   waiting.set(offer.mint, (waiting.get(offer.mint) ?? 0n) + offer.amount);
   task.onCounted();
   try {
     const held = await holdNow(core, choice, id, signal);
     if (held !== undefined) return held;
     if (!core.config.autoSwap) throw shortOf(offer, facts);
-    // Held by whoever swaps into this mint; the others wait and mostly find enough afterwards.
+    // Held by the call that swaps into this mint; the others wait and mostly find enough afterwards.
     const work = core.locks.hold([`swap ${offer.mint}`], () => swapAndHold(core, choice, task), [signal, core.closing.signal]);
     return await untilAborted(work, signal).catch((error: unknown) => {
-      // Nobody is left to spend what it may come to hold.
+      // No call is left to spend what it may come to hold.
       work.then(() => core.ledger.release(facts.source, id)).catch(() => undefined);
       throw error;
     });
@@ -87,7 +87,7 @@ async function swapAndHold(core: Core, choice: Choice, task: Task, swaps = 1): P
   const held = await holdNow(core, choice, id, task.signal);
   if (held !== undefined) return { ...held, swap: earlier.swap };
   let taken: Taken | undefined;
-  // Before anybody else can: those who wait for the account to be free come first once the swap lets go of it.
+  // Before another call can: those that wait for the account to be free come first once the swap lets go of it.
   const onConfirmed = async () => {
     // The swap has landed, whatever becomes of the hold: it is tried once more below.
     if (task.signal?.aborted !== true) taken = await takeKnown(core, choice, id).catch(() => undefined);
@@ -98,7 +98,7 @@ async function swapAndHold(core: Core, choice: Choice, task: Task, swaps = 1): P
   taken ??= await holdNow(core, choice, id, task.signal);
   if (taken !== undefined) return { ...taken, swap };
   if (swaps < MAX_SWAPS) return swapAndHold(core, choice, task, swaps + 1);
-  // Confirmed on our node, so it was there: somebody else spends from this wallet.
+  // Confirmed on our node, so it was there: another program spends from this wallet.
   throw shortOf(offer, await freshFacts(core, choice, task.signal));
 }
 
@@ -133,7 +133,7 @@ async function swapFromBest(core: Core, choice: Choice, facts: Facts, task: Task
 // Choosing takes a few answers of a node; one that hangs is not waited for.
 const ARRIVAL_MS = 1_000;
 
-/** A swap for everybody who waits by the time it is found: calls that are made together arrive one after the other. */
+/** A swap for all calls that wait by the time it is found: calls that are made together arrive one after the other. */
 async function findForAll(
   core: Core,
   choice: Choice,
@@ -159,7 +159,7 @@ async function findForAll(
   return findEnough(core, choice, now, neededNow, signal, except).catch(() => found);
 }
 
-/** For everybody who waits if that can be paid for, else for this payment alone. */
+/** For all that wait if that can be paid for, else for this payment alone. */
 async function findEnough(
   core: Core,
   { offer }: Choice,

@@ -65,7 +65,7 @@ interface TheirHash {
   readonly slot: number;
 }
 
-/** The seller's blockhash, if our own node takes it: one that is made up, expired or of another chain would make a payment that nobody can bound. */
+/** The seller's blockhash, if our own node takes it: one that is made up, expired or of another chain would make a payment whose life has no known end. */
 async function judgeHash(core: Core, blockhash: string | undefined, signal: AbortSignal | undefined): Promise<TheirHash | undefined> {
   if (blockhash === undefined) return undefined;
   // Not worth failing for: ours does as well.

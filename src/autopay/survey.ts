@@ -148,7 +148,7 @@ async function learn(core: Core, memory: Memory, offer: Offer, accounts: Readonl
   return { tokenProgram, decimals, source, destination, available: (await knownAvailable(core, source)) ?? 0n };
 }
 
-/** Whoever counts in other units than the chain means another price than the one that would be paid. */
+/** A seller that counts in other units than the chain means another price than the one that would be paid. */
 function otherDecimals(mint: Address, decimals: number): ProtocolError {
   return new ProtocolError(
     'unsupported_offer',

@@ -108,7 +108,7 @@ export async function worthOf(
 }
 
 /**
- * What arrives counts by the lowest price of the last minutes: a payment is counted before its swap, and a seller who moves the price
+ * What arrives counts by the lowest price of the last minutes: a payment is counted before its swap, and a seller that moves the price
  * of its own token in between could have the caps count little and the swap take much.
  */
 function worthAt(last: Price, known: readonly Price[]): Worth {

@@ -81,7 +81,7 @@ export function createAttemptStore({ attempts, carried, widestMs: widest }: Part
   /** In flight: few, and counted longer than others. */
   const undecided = new Map<string, Attempt>();
   let made = 0;
-  // Who reserves without caps must not make the caps of others forget.
+  // A call that reserves without caps must not make the caps of others forget.
   let widestMs = Math.max(DAY_MS, widest ?? 0);
 
   const spotsOf = (owner: Owner): Map<string, Spot> => entry(owners, ownerName(owner), () => new Map<string, Spot>());

@@ -62,7 +62,7 @@ export function availableIn(book: Book, since: number): bigint | undefined {
 }
 
 /**
- * Takes down a balance as the chain shows it. Payments in flight are in it or not, nobody can tell: where they explain the difference to
+ * Takes down a balance as the chain shows it. Payments in flight are in it or not, which cannot be told: if they explain the difference to
  * what was known, they count as not, because their end takes them off. Where nothing explains it, their end forgets the balance, unless
  * slots tell.
  *
@@ -91,7 +91,7 @@ export function forget({ known: _known, ...book }: Book): Book {
 /** Promises an amount to an attempt; nothing where it has its promise, or the chain shows that it lately spent it. */
 export function hold(book: Book, id: string, amount: bigint): Book {
   const gone = book.spent.find((one) => one.id === id);
-  // Spent on nobody's word but that its client closed: whether it has left is open again, and so is what there is.
+  // Spent only because its client closed: whether it has left is open again, and so is what there is.
   if (gone !== undefined && gone.slot === undefined)
     return hold(forget({ ...book, spent: book.spent.filter((one) => one !== gone) }), id, amount);
   if (gone !== undefined || isHeld(book, id)) return book;

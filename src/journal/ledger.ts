@@ -39,7 +39,7 @@ export interface Taken {
   readonly before: Reading | undefined;
 }
 
-/** Where books are kept. A change is made to the book as it stands, by nobody else meanwhile. */
+/** Where books are kept. A change is made to the book as it stands, and by no other call meanwhile. */
 export interface BookShelf {
   read(account: string): Promise<Book>;
   change<T>(account: string, change: (book: Book) => { readonly book: Book; readonly result: T }): Promise<T>;

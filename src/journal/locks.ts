@@ -4,7 +4,7 @@ import { untilAborted } from '../deadline.js';
 export interface Locks {
   /**
    * Runs `work` while holding all `names`. They are taken in one order everywhere, so that no two holders wait for each other.
-   * Whoever waits for one leaves the queue when one of `signals` fires, with its reason; work that has begun is not stopped.
+   * A call that waits for one leaves the queue when one of `signals` fires, with its reason; work that has begun is not stopped.
    */
   hold<T>(names: readonly string[], work: () => Promise<T>, signals?: readonly (AbortSignal | undefined)[]): Promise<T>;
 }
@@ -22,7 +22,7 @@ export function createLocks(): Locks {
       if (tails.get(name) === tail) tails.delete(name);
     };
     const turn = signals.reduce<Promise<void>>(untilAborted, before ?? Promise.resolve());
-    // Who comes next still waits for who came before: only this place falls out of the queue.
+    // The next still waits for the one before: only this place falls out of the queue.
     await turn.catch((reason: unknown) => {
       release();
       void tail.then(free);

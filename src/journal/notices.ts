@@ -73,7 +73,7 @@ function eventOf<N extends WebhookEventName>(
   return { id, type, timestamp: new Date(now).toISOString(), data };
 }
 
-/** The same whoever tells it, and however often: who is told can tell that it was told before. Standard Webhooks sign it between dots. */
+/** The same from each process, and however often: its receiver can tell that it was told before. Standard Webhooks sign it between dots. */
 function idOf({ id }: Attempt, type: WebhookEventName, signature?: string): string {
   return [id, type.replace('.', '_'), ...(signature === undefined ? [] : [signature])].map(plain).join('_');
 }

@@ -4,7 +4,7 @@ import type { Added, OutboxRecord, OutboxStore } from './outbox-store.js';
 /** Runs work on a store as one step, and resolves once what it wrote is kept. */
 export type OutboxRun = <T>(work: (store: OutboxStore, write: (record: OutboxRecord) => void) => T) => Promise<T>;
 
-/** Who is called where something happened. One that throws must not fail the write that it hears of, which has happened. */
+/** A function that is called when something happened. One that throws must not fail the write that it hears of, which has happened. */
 export interface Listeners<T> {
   add(listener: (news: T) => void): () => void;
   call(news: T): void;
@@ -31,7 +31,7 @@ export function createListeners<T = void>(): Listeners<T> {
   };
 }
 
-/** Who is to hear of what happens to an outbox. */
+/** What is to be called when something happens to an outbox. */
 export interface OutboxListeners {
   /** Of jobs that may have been added. */
   readonly added: Listeners<void>;

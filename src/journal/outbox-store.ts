@@ -22,7 +22,7 @@ export type OutboxRecord =
   /** The id of the endpoint that was removed. */
   | { readonly endpointGone: string };
 
-/** Whether a journal that nobody asked for its outbox adds to it all the same: somebody is to be told, by whoever opens it next. */
+/** Whether a journal whose outbox was not asked for adds to it all the same: there are endpoints, which the next process that opens it tells. */
 export function hasReaders(store: OutboxStore): boolean {
   return store.endpoints().some(({ disabledAt }) => disabledAt === undefined);
 }
@@ -32,7 +32,7 @@ export function hasPlaceFor({ id, caller }: Endpoint, all: readonly Endpoint[], 
   return all.every((one) => one.id !== id) && all.filter((one) => one.caller === caller).length < most;
 }
 
-/** Until when jobs that were taken are nobody else's, by their ids. Milliseconds since the epoch. */
+/** Until when jobs that were taken are one process's alone, by their ids. Milliseconds since the epoch. */
 export type Leases = ReadonlyMap<string, number>;
 
 /** What became of an outbox when jobs were added. */

@@ -1,7 +1,7 @@
 import { createHeap, type Heap } from './heap.js';
 import type { OutboxJob, TakeOptions } from './outbox.js';
 
-/** For whom a job is: callers take turns, and of each those endpoints that are asked for. */
+/** The caller that a job is for: callers take turns, and of each those endpoints that are asked for. */
 export interface Lane {
   /** A caller; for an event that is yet to be handed out, its wallet. */
   readonly owner: string;
@@ -130,7 +130,7 @@ export function createTurns(waits: (turn: Turn) => boolean): Turns {
       const taken: Turn[] = [];
       const mayGive = (queue: Queue) =>
         queue.place === '' || (count(queue) < perEndpoint && count(queue.owner) < perCaller && !isLeftOut(queue));
-      // Who gives goes to the end, where this comes by again; who has nothing to give is passed once.
+      // A caller that gives goes to the end, where this comes by again; one that has nothing to give is passed once.
       for (const [owner, own] of ready) {
         if (taken.length >= limit) break;
         const turn = give(own, now, mayGive);

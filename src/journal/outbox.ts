@@ -8,7 +8,7 @@ export type { WebhookEventName } from '../wire/webhook-events.js';
 interface About {
   /** The attempt's id: the same on all events of one purchase. */
   readonly id: string;
-  /** Base58: who pays. */
+  /** Base58: the payer. */
   readonly wallet: string;
   /** CAIP-2. */
   readonly network: string;
@@ -94,7 +94,7 @@ export interface Endpoint {
   readonly events: readonly WebhookEventName[];
   /** Only events of these wallets; absent: of any. */
   readonly wallets?: readonly string[];
-  /** Who registered it, as the service knows its callers; empty where it does not. */
+  /** The caller that registered it, as the service knows its callers; empty if it does not. */
   readonly caller: string;
   readonly secrets: readonly EndpointSecret[];
   /** Milliseconds since the epoch. */
@@ -108,14 +108,14 @@ export interface Endpoint {
 /** A question for jobs. */
 export interface TakeOptions {
   readonly limit: number;
-  /** Milliseconds for which nobody else is given them. */
+  /** Milliseconds for which no other process is given them. */
   readonly leaseMs: number;
   /** Milliseconds since the epoch. */
   readonly now: number;
   /** The most for one endpoint, and for all of a caller's. */
   readonly perEndpoint?: number;
   readonly perCaller?: number;
-  /** For whom none are wanted now. */
+  /** The callers for which none are wanted now. */
   readonly without?: {
     /** Callers, with all of their endpoints `but` those. */
     readonly callers?: readonly string[];
@@ -131,12 +131,12 @@ export interface TakeOptions {
 export const MOST_JOBS = { ofOne: 10_000, inAll: 50_000 } as const;
 
 /**
- * What waits to be told, and to whom. Its events are written by the journal, in one step with the attempt that they are about. A write has
+ * What waits to be told, and to which endpoint. Its events are written by the journal, in one step with the attempt that they are about. A write has
  * happened, durably where the journal is durable, when its promise resolves.
  */
 export interface Outbox {
   /**
-   * Jobs that are due: one of each caller in turn, of each those that have waited longest first. Nobody else is given them for `leaseMs`, or until this process
+   * Jobs that are due: one of each caller in turn, of each those that have waited longest first. No other process is given them for `leaseMs`, or until this process
    * ends; one that is not finished by then is given again.
    */
   take(options: TakeOptions): Promise<OutboxJob[]>;
@@ -153,7 +153,7 @@ export interface Outbox {
   changeEndpoint(id: string, change: (endpoint: Endpoint) => Endpoint | undefined): Promise<Endpoint | undefined>;
   /** Whether there was one. Jobs for it stay until they are taken. */
   removeEndpoint(id: string): Promise<boolean>;
-  /** Calls when this process may have added a job; who delivers asks again then. What others add is found by asking. Returns how to stop. */
+  /** Calls when this process may have added a job; the delivery asks again then. What others add is found by asking. Returns how to stop. */
   onAdded(listener: () => void): () => void;
   /** Calls where this process has dropped jobs, as it held more than it may, with their number. Returns how to stop. */
   onDropped(listener: (count: number) => void): () => void;

@@ -9,7 +9,7 @@ export interface Wallet {
   readonly journal: Journal;
   /** What payments that wait for a swap need, by output mint: one swap serves them all. */
   readonly waiting: Map<string, bigint>;
-  /** Calls that are choosing what to pay: whoever swaps waits until they have said what they need. */
+  /** Calls that are choosing what to pay: a call that swaps waits until they have said what they need. */
   readonly arriving: Set<Promise<void>>;
   /** Idempotency keys of purchases that a call in this process is making right now, from before they are written anywhere. */
   readonly keys: Set<string>;
@@ -33,7 +33,7 @@ function shared(): Shared {
   return (place[SHARED] ??= { wallets: new Map(), counts: new Map() });
 }
 
-/** State that nobody shares but for the counts: for planning on behalf of others. */
+/** State that is not shared but for the counts: for planning on behalf of others. */
 export function newWallet(): Wallet {
   return {
     coordination: createCoordination(shared().counts),

@@ -4,7 +4,7 @@
  *
  * - `counts`: its price counts against the caps. What its swaps take counts in every state.
  * - `next`: what a journal lets follow.
- * - `decided`: the chain has spoken. What comes later from somebody who does not know that is dropped; in any other state it is refused.
+ * - `decided`: the chain has spoken. What comes later from a process that does not know that is dropped; in any other state it is refused.
  * - `release`: a journal may forget it.
  */
 export const attemptStates = {

@@ -143,7 +143,7 @@ export interface Journal {
   reserve(attempt: Attempt, caps: readonly Cap[]): Promise<CapBlock | KeyTaken | undefined>;
   /**
    * Replaces an attempt as a whole: what the next state lacks, its key too, is gone. Where `mayFollow` says that the state cannot follow,
-   * a decided attempt stays as it is. Rejects where another one is, or was released: somebody took it for dead, and it must not go on; and where
+   * a decided attempt stays as it is. Rejects where another one is, or was released: another process took it for dead, and it must not go on; and where
    * `dropsSwap` says that it would end an attempt as if a swap that it has signed since were not there.
    */
   put(attempt: Attempt): Promise<void>;
@@ -166,7 +166,7 @@ export interface Journal {
   attempts(owner: Owner, filter?: AttemptFilter): AsyncIterable<Attempt>;
   /**
    * Whose attempts are still open (`reserved`, `abandoned` or `signed`), each owner once: what a service that pays for many takes up when it
-   * starts. Without it, each is taken up when somebody asks for its wallet.
+   * starts. Without it, each is taken up when its wallet is asked for.
    */
   owners?(): AsyncIterable<Owner>;
   /**

@@ -7,7 +7,7 @@ import { rateLimited } from './jupiter-http.js';
 
 /** For a 429 that does not say how long it lasts. */
 const BRIEF_MS = 1_000;
-/** No longer does one answer hold up everybody: it may be wrong. */
+/** No longer does one answer hold up all requests: it may be wrong. */
 const MAX_PAUSE_MS = 10_000;
 /** Between the first two that leave after a pause: time for an answer, which may be the next 429. */
 const FIRST_GAP_MS = 100;

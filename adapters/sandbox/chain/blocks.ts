@@ -6,7 +6,7 @@ export const MAX_AGE = 150n;
 /** Slots until a block is final. */
 export const FINALITY = 32n;
 export const SLOTS_PER_EPOCH = 432_000n;
-// Mainnet skipped slots: a height is never a slot's number, and who confuses the two should see it here.
+// Mainnet skipped slots: a height is never a slot's number, and code that confuses the two should fail here.
 const SKIPPED_SLOTS = 21_600_000n;
 const FIRST_SLOT = 440_208_000n;
 const KEPT = 512;

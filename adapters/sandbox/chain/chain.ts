@@ -159,7 +159,7 @@ export class SandboxChain implements Chain {
     return transaction.signature;
   }
 
-  /** Lets so many slots pass at once. By default as many as expire every blockhash there is, also in the eyes of who reads finalized blocks. */
+  /** Lets so many slots pass at once. By default as many as expire every blockhash there is, also in the eyes of a reader of finalized blocks. */
   warp(slots = Number(MAX_AGE + FINALITY) + 1): void {
     this.blocks.advance(slots);
     this.enterSlot();

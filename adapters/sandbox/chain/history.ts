@@ -6,7 +6,7 @@ import type { WireTransaction } from './wire.js';
 export type Commitment = 'processed' | 'confirmed' | 'finalized';
 const RANK: Readonly<Record<Commitment, number>> = { processed: 0, confirmed: 1, finalized: 2 };
 
-/** Whether a thing at level `has` satisfies a reader who wants `wanted`. */
+/** Whether a thing at level `has` satisfies a reader that wants `wanted`. */
 export function reaches(has: Commitment, wanted: Commitment): boolean {
   return RANK[has] >= RANK[wanted];
 }

@@ -38,6 +38,6 @@ export interface NodeControls {
   lag(slots: Lags, caller?: string): void;
   /** Ends faults and lags. */
   clearFaults(): void;
-  /** Lets so many slots pass at once; by default as many as expire every blockhash there is, also in the eyes of who reads finalized blocks. */
+  /** Lets so many slots pass at once; by default as many as expire every blockhash there is, also in the eyes of a reader of finalized blocks. */
   warp(slots?: number): void;
 }

@@ -17,7 +17,7 @@ export interface NodeState {
   readonly timers: Timers;
 }
 
-/** Who calls, as they name themselves: `?caller=` (also for WebSocket) or `x-caller`. */
+/** The caller, as it names itself: `?caller=` (also for WebSocket) or `x-caller`. */
 export function callerOf(request: IncomingMessage): string {
   const header = request.headers['x-caller'];
   const query = new URLSearchParams(/\?(.*)$/.exec(request.url ?? '')?.[1]).get('caller');

@@ -14,7 +14,7 @@ export interface WebSocketDoor {
   cut(): void;
 }
 
-/** Serves subscriptions to whoever upgrades on one of the attached servers. */
+/** Serves subscriptions to clients that upgrade on one of the attached servers. */
 export function webSocketDoor(state: NodeState): WebSocketDoor {
   const sockets = new WebSocketServer({ noServer: true });
   let lastId = 0;

@@ -34,19 +34,19 @@ export const envelopeRules: readonly Rule<EnvelopeSubject>[] = [
   onDecoded(
     'transaction_fee_payer',
     'the transaction is made for another wallet',
-    'Who pays the fee also signs, and what was checked for one wallet says nothing about another.',
+    'The payer of the fee also signs, and what was checked for one wallet says nothing about another.',
     ({ staticAccounts }, wallet) => staticAccounts[0] === wallet,
   ),
   onDecoded(
     'transaction_signers',
-    'the transaction wants the signature of somebody else than the wallet',
+    'the transaction wants the signature of another key than the wallet',
     'A second signer can hold the transaction back until its price suits him.',
     ({ header }) => header.numRequiredSignatures === 1 && header.numReadonlySigned === 0,
   ),
   onDecoded(
     'transaction_presigned',
     'the transaction arrived with a signature in it',
-    'What has a signature already was made to be sent by somebody else, whatever we decide.',
+    'What has a signature already was made to be sent by another party, whatever we decide.',
     ({ signatures }) => signatures.every((one) => one.every((byte) => byte === 0)),
   ),
   onDecoded(

@@ -71,7 +71,7 @@ export const swapRules: readonly Rule<SwapSubject>[] = [
   {
     id: 'jupiter_form',
     refuses: 'its instruction is of a form that is not understood',
-    why: 'Jupiter has instructions that claim, close or take the input amount from an account that somebody else writes.',
+    why: 'Jupiter has instructions that claim, close or take the input amount from an account that another program writes.',
     passes: ({ instruction }) => isSwapForm(instruction.data),
   },
   {
@@ -94,7 +94,7 @@ export const swapRules: readonly Rule<SwapSubject>[] = [
   },
   {
     id: 'extra_signer',
-    refuses: 'it wants the signature of somebody else than the wallet',
+    refuses: 'it wants the signature of another key than the wallet',
     why: 'A second signer can hold the transaction back until its price suits him.',
     passes: ({ instruction, expected }) => instruction.accounts.every((account) => !account.signer || account.address === expected.wallet),
   },
@@ -119,7 +119,7 @@ export const swapRules: readonly Rule<SwapSubject>[] = [
   onCall(
     'swap_destination',
     "it pays into another account than the wallet's own",
-    'The output would belong to somebody else.',
+    'The output would belong to another owner.',
     (call, { destination }) => call.destination === destination,
   ),
   onCall(
@@ -156,7 +156,7 @@ export const swapRules: readonly Rule<SwapSubject>[] = [
   onCall(
     'fee_account',
     'it names an account that takes a platform fee',
-    'Whoever owns that account takes a part of what is swapped.',
+    'The owner of that account takes a part of what is swapped.',
     (call) => call.feeAccount === undefined,
   ),
   onCall(
@@ -174,19 +174,19 @@ export const swapRules: readonly Rule<SwapSubject>[] = [
   onCall(
     'swap_min_out',
     'it may pay out less than agreed',
-    'A least output of zero lets anybody who sees the swap take its worth.',
+    'A least output of zero lets each observer of the swap take its worth.',
     (call, { expected }) => call.minOut >= expected.minOut,
   ),
   onCall(
     'swap_slippage',
     'it allows itself more slippage than agreed',
-    'What it may slip is what whoever orders the block can take.',
+    'What it may slip is what the producer of the block can take.',
     (call, { expected }) => call.slippageBps <= expected.slippageBps,
   ),
   onCall(
     'platform_fee',
     'it carries a platform fee',
-    'A fee that nobody agreed to goes to whoever built the swap.',
+    'A fee that the caller did not agree to goes to the builder of the swap.',
     (call) => call.platformFeeBps === 0,
   ),
   onCall(

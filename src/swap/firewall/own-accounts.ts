@@ -47,8 +47,8 @@ export const ownAccountRules: readonly Rule<OwnAccountSubject>[] = [
   ),
   onHeld(
     'own_account_close_authority',
-    "somebody else may close the wallet's token account",
-    'Whoever closes a wrapped SOL account gets the SOL in it, and the guard cannot take that right away.',
+    "another key may close the wallet's token account",
+    'The key that closes a wrapped SOL account gets the SOL in it, and the guard cannot take that right away.',
     ({ closeAuthority }, { wallet }) => closeAuthority === undefined || closeAuthority === wallet,
   ),
 ];

@@ -32,7 +32,7 @@ export const shapeRules: readonly Rule<ShapeSubject>[] = [
   {
     id: 'durable_nonce',
     refuses: 'the transaction lives on a durable nonce',
-    why: 'It would never expire: whoever holds it lands it when the price suits him.',
+    why: 'It would never expire: its holder lands it when the price is good for that holder.',
     passes: ({ instructions }) => instructions?.some(advancesNonce) === false,
   },
   {

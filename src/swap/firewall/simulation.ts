@@ -51,7 +51,7 @@ export const simulationRules: readonly Rule<SimulationSubject>[] = [
   {
     id: 'simulated_success',
     refuses: 'it fails in a simulation',
-    why: 'What fails now and lands later does so on a state of the chain that nobody has looked at.',
+    why: 'What fails now and lands later does so on a state of the chain that was not looked at.',
     passes: ({ error }) => error === null,
   },
   {
@@ -69,7 +69,7 @@ export const simulationRules: readonly Rule<SimulationSubject>[] = [
   onTokens(
     'simulated_account',
     'a token account of the wallet would be gone or be another',
-    'A venue that may sign for the wallet can close an account and have it made anew, for somebody else.',
+    'A venue that may sign for the wallet can close an account and have it made anew, for another owner.',
     (token) => {
       const after = held(token);
       return after !== undefined && after.mint === token.floor.account.mint && after.state === 'initialized';
@@ -77,20 +77,20 @@ export const simulationRules: readonly Rule<SimulationSubject>[] = [
   ),
   onTokens(
     'simulated_owner',
-    'a token account would belong to somebody else',
+    'a token account would belong to another owner',
     'A change of owner moves no token and shows in no balance.',
     (token) => held(token)?.owner === token.wallet,
   ),
   onTokens(
     'simulated_delegate',
-    'somebody else could spend from a token account',
-    'An approval is spent later, when nobody looks.',
+    'another key could spend from a token account',
+    'An approval can be spent at any later time.',
     (token) => held(token)?.delegate === undefined,
   ),
   onTokens(
     'simulated_close_authority',
-    'somebody else could close a token account',
-    'Whoever closes a wrapped SOL account gets the SOL in it.',
+    'another key could close a token account',
+    'The key that closes a wrapped SOL account gets the SOL in it.',
     (token) => [undefined, token.wallet].includes(held(token)?.closeAuthority),
   ),
   onTokens(
@@ -150,7 +150,7 @@ export function checkSimulation(simulation: Simulation, expected: Simulated): vo
 /** The rule of the guard: it is checked by the chain, in the simulation and again when the transaction lands. */
 export const guardRule: RuleText = {
   id: 'guard',
-  refuses: 'the guard at its end stopped it: it takes more than agreed, or changes who controls an account',
+  refuses: 'the guard at its end stopped it: it takes more than agreed, or changes the control of an account',
   why: 'A venue can behave in a simulation and steal when it lands; the guard is a part of the transaction itself, and fails it.',
 };
 

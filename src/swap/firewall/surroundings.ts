@@ -63,7 +63,7 @@ export const surroundingsRules: readonly Rule<SurroundingsSubject>[] = [
   {
     id: 'priority_fee',
     refuses: 'its priority fee is above the limit',
-    why: 'The fee goes to whoever makes the block, who may be whoever built the swap.',
+    why: 'The fee goes to the producer of the block, which may be the builder of the swap.',
     passes: ({ instructions, maxPriorityFee }) => (priorityFeeOf(instructions) ?? 0n) <= maxPriorityFee,
   },
   onEach(
@@ -95,7 +95,7 @@ export const surroundingsRules: readonly Rule<SurroundingsSubject>[] = [
   onEach(
     'close_account',
     "it closes another account than the wallet's own wrapped SOL account, or sends its SOL elsewhere",
-    'Whoever is named as the destination gets the lamports, and all that is wrapped.',
+    'The account that is named as the destination gets the lamports, and all that is wrapped.',
     TOKEN_PROGRAMS,
     (one, { expected }) => opcode(one) !== CLOSE || closedBy(one, expected) !== undefined,
   ),

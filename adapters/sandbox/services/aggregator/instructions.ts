@@ -9,7 +9,7 @@ import { badBody, notTradable, Refusal } from './problems.js';
 /** An id of shared accounts whose vaults are those of the pool authority. */
 const SHARED_ID = 8;
 
-/** A quote as it comes back from a client, whoever wrote it: the instruction holds what it says. */
+/** A quote as it comes back from a client, with all that the client wrote into it: the instruction holds what it says. */
 export interface Quoted {
   readonly inputMint: string;
   readonly outputMint: string;

@@ -30,7 +30,7 @@ export interface MarketControls {
   restoreMarkets(): void;
 }
 
-/** Who trades what, at which price. */
+/** Which pool trades what, at which price. */
 export class Markets implements MarketControls {
   readonly #listed = new Map<string, SandboxMint>(MINTS.map((mint) => [mint.address, mint]));
   readonly #prices = new Map<Listed, bigint>();
