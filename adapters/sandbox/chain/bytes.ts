@@ -11,6 +11,8 @@ import type { Address } from '@solana/kit';
 
 const addressEncoder = getAddressEncoder();
 const addressDecoder = getAddressDecoder();
+const addresses = new Map<string, Address>();
+const MOST_ADDRESSES = 10_000;
 const base58Encoder = getBase58Encoder();
 const base58Decoder = getBase58Decoder();
 const base64Encoder = getBase64Encoder();
@@ -21,8 +23,15 @@ export function keyBytes(address: Address): Uint8Array {
   return new Uint8Array(addressEncoder.encode(address));
 }
 
+/** Of the 32 bytes of an address. The same ones are read again and again, and their base58 takes longer than anything else about an account. */
 export function addressOf(bytes: Uint8Array): Address {
-  return addressDecoder.decode(bytes);
+  const key = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
+  const known = addresses.get(key);
+  if (known !== undefined) return known;
+  const address = addressDecoder.decode(bytes);
+  if (addresses.size >= MOST_ADDRESSES) addresses.clear();
+  addresses.set(key, address);
+  return address;
 }
 
 export function parseAddress(text: unknown): Address | undefined {

@@ -96,9 +96,9 @@ export class SandboxChain implements Chain {
     this.emit({ kind: 'account', address });
   }
 
-  /** Every account of a program. */
-  ownedBy(program: Address): { address: Address; account: ChainAccount }[] {
-    return this.vm.ownedBy(program);
+  /** Every account of a program whose data matches. */
+  ownedBy(program: Address, matches: (data: Uint8Array) => boolean): { address: Address; account: ChainAccount }[] {
+    return this.vm.ownedBy(program, matches);
   }
 
   /** Lamports that make an account of so many bytes rent-exempt. */

@@ -6,6 +6,7 @@ import { addressOf, keyBytes, view } from './bytes.js';
 
 const MINT_SIZE = 82;
 const ACCOUNT_SIZE = 165;
+export const TOKEN_OWNER_OFFSET = 32;
 // Token-2022 pads a mint to an account's size, then says which of the two it is, then lists extensions.
 const KIND_OFFSET = ACCOUNT_SIZE;
 const KIND_MINT = 1;
@@ -48,7 +49,7 @@ export function readToken(account: ChainAccount | undefined): TokenState | undef
   const delegate = optionalKey(data, 72);
   return {
     mint: addressOf(data.slice(0, 32)),
-    owner: addressOf(data.slice(32, 64)),
+    owner: addressOf(data.slice(TOKEN_OWNER_OFFSET, TOKEN_OWNER_OFFSET + 32)),
     amount: numbers.getBigUint64(64, true),
     delegate: delegate && { address: delegate, amount: numbers.getBigUint64(121, true) },
     frozen: state === 2,
@@ -110,7 +111,7 @@ export function tokenData({ tokenProgram, mint, owner, amount, nativeReserve, as
   const base = new Uint8Array(ACCOUNT_SIZE);
   const numbers = view(base);
   base.set(keyBytes(mint), 0);
-  base.set(keyBytes(owner), 32);
+  base.set(keyBytes(owner), TOKEN_OWNER_OFFSET);
   numbers.setBigUint64(64, amount, true);
   base[108] = 1;
   if (nativeReserve !== undefined) {

@@ -50,11 +50,13 @@ export class Vm {
     this.svm.setAccount(keyBytes(address), new Account(lamports, data, keyBytes(owner), executable, 0n));
   }
 
-  ownedBy(program: Address): { address: Address; account: ChainAccount }[] {
+  /** Accounts of a program whose data matches: only those are read whole. */
+  ownedBy(program: Address, matches: (data: Uint8Array) => boolean): { address: Address; account: ChainAccount }[] {
     return this.svm
       .getProgramAccounts(keyBytes(program))
-      .map((entry) => ({ address: addressOf(entry.address), account: readAccount(entry.account()) }))
-      .filter(({ account }) => account.lamports > 0n);
+      .map((entry) => ({ entry, account: entry.account() }))
+      .filter(({ account }) => account.lamports() > 0n && matches(account.data()))
+      .map(({ entry, account }) => ({ address: addressOf(entry.address), account: readAccount(account) }));
   }
 
   addProgram(address: Address, bytes: Uint8Array): void {

@@ -1,7 +1,7 @@
 import type { Address } from '@solana/kit';
-import { fromBase58, fromBase64 } from '../chain/bytes.js';
+import { fromBase58, fromBase64, keyBytes } from '../chain/bytes.js';
 import type { Json } from '../chain/json.js';
-import { isTokenProgram, readMint, readToken } from '../chain/token.js';
+import { isTokenProgram, readMint, readToken, TOKEN_OWNER_OFFSET } from '../chain/token.js';
 import type { ChainAccount } from '../types.js';
 import type { Seen } from './behind.js';
 import { encodeAccount, uiTokenAmount } from './encode.js';
@@ -48,7 +48,7 @@ export const accountMethods = {
   getProgramAccounts: ({ chain }, params) => {
     const config = params.config(1);
     const filters = (config.list('filters') ?? []).map(toFilter);
-    const found = chain.ownedBy(params.address(0)).filter(({ account }) => filters.every((matches) => matches(account)));
+    const found = chain.ownedBy(params.address(0), () => true).filter(({ account }) => filters.every((matches) => matches(account)));
     const list = listing(chain, found, config);
     const slot = slotFor(chain, config);
     return config.flag('withContext') ? withContext(slot, list) : list;
@@ -62,7 +62,8 @@ export const accountMethods = {
     const program = mint ? chain.account(mint)?.owner : which.address('programId');
     if (mint && !readMint(chain.account(mint))) throw invalidParams('Invalid param: could not find mint');
     if (!program || !isTokenProgram(program)) throw invalidParams('Invalid param: unrecognized Token program id');
-    const found = chain.ownedBy(program).filter(({ account }) => {
+    const ownedByIt = hasAt(TOKEN_OWNER_OFFSET, keyBytes(owner));
+    const found = chain.ownedBy(program, ownedByIt).filter(({ account }) => {
       const token = readToken(account);
       return token?.owner === owner && (mint === undefined || token.mint === mint);
     });
@@ -108,5 +109,10 @@ function toFilter(value: unknown): (account: ChainAccount) => boolean {
   const text = memcmp?.string('bytes');
   const wanted = text === undefined ? undefined : memcmp?.string('encoding') === 'base64' ? fromBase64(text) : fromBase58(text);
   if (!wanted) throw invalidParams('Invalid param: unrecognized filter');
-  return ({ data }) => data.length >= offset + wanted.length && wanted.every((byte, index) => data[offset + index] === byte);
+  const matches = hasAt(offset, wanted);
+  return ({ data }) => matches(data);
+}
+
+function hasAt(offset: number, wanted: Uint8Array): (data: Uint8Array) => boolean {
+  return (data) => data.length >= offset + wanted.length && wanted.every((byte, index) => data[offset + index] === byte);
 }

@@ -32,7 +32,7 @@ export function behind(chain: SandboxChain, slots: bigint): Seen {
   return {
     slot: tip.slot,
     account: (address) => chain.account(address),
-    ownedBy: (program) => chain.ownedBy(program),
+    ownedBy: (program, matches) => chain.ownedBy(program, matches),
     rent: (bytes) => chain.rent(bytes),
     simulate: (transaction, options) => chain.simulate(transaction, options),
     submit: (transaction) => chain.submit(transaction),
