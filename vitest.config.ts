@@ -36,15 +36,6 @@ export default defineConfig({
           typecheck: { enabled: true, only: true, include: ['test/types/**/*.test-d.ts'], ignoreSourceErrors: true },
         },
       },
-      {
-        extends: true,
-        test: {
-          name: 'package',
-          include: ['test/{package,browser}/**/*.test.ts'],
-          globalSetup: ['test/package/setup.ts'],
-          testTimeout: 120_000,
-        },
-      },
     ],
   },
 });

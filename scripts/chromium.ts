@@ -1,11 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
+import { delimiter, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { chromium } from 'playwright-core';
 
-/** Where Debian puts it, unless the environment names another. */
-export const CHROMIUM = process.env['CHROMIUM_PATH'] ?? '/usr/bin/chromium';
-
-/** Headless, and talking to nobody by itself. */
+/** Headless, and talking to no server by itself. */
 export const FLAGS = [
   '--headless',
   '--no-sandbox',
@@ -17,17 +16,38 @@ export const FLAGS = [
   '--disable-sync',
 ];
 
-/** Installs Chromium from the system's packages where it is missing and we may; throws where it stays missing. */
+const COMMANDS = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome'];
+const MAC_APPS = ['/Applications/Chromium.app/Contents/MacOS/Chromium', '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome'];
+
+/** The program that `CHROMIUM_PATH` names, else one of the system, else one that Playwright has downloaded. */
+export function findChromium(): string | undefined {
+  const named = process.env['CHROMIUM_PATH'];
+  if (named !== undefined) return named;
+  const folders = (process.env['PATH'] ?? '').split(delimiter);
+  const ofSystem = COMMANDS.flatMap((command) => folders.map((folder) => join(folder, command)));
+  return [...ofSystem, ...MAC_APPS, ...ofPlaywright()].find((path) => existsSync(path));
+}
+
+/** Those in Playwright's cache, of whatever version. */
+function ofPlaywright(): string[] {
+  const own = chromium.executablePath();
+  const version = /^.*[\\/]chromium-\d+(?=[\\/])/.exec(own)?.[0];
+  if (version === undefined || !existsSync(dirname(version))) return [];
+  const versions = readdirSync(dirname(version)).filter((name) => /^chromium-\d+$/.test(name));
+  return [own, ...versions.map((name) => join(dirname(version), name, relative(version, own)))];
+}
+
+export const MISSING = 'No Chromium was found. Install one, or set CHROMIUM_PATH to its program.';
+
+/** For CI: installs Chromium from Debian's packages if it is missing, and throws if it stays so. */
 function ensureChromium(): void {
-  if (existsSync(CHROMIUM)) return;
+  if (findChromium() !== undefined) return;
   if (process.getuid?.() === 0 && existsSync('/usr/bin/apt-get')) {
     const options = { stdio: 'inherit', env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } } as const;
     execFileSync('apt-get', ['update', '-q'], options);
     execFileSync('apt-get', ['install', '-y', '-q', 'chromium'], options);
   }
-  if (!existsSync(CHROMIUM)) {
-    throw new Error(`The browser tests need Chromium at ${CHROMIUM}. Install it, or set CHROMIUM_PATH to one that is installed.`);
-  }
+  if (findChromium() === undefined) throw new Error(MISSING);
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) ensureChromium();

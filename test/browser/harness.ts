@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { inject } from 'vitest';
-import { CHROMIUM, FLAGS } from '../../scripts/chromium.js';
+import { findChromium, FLAGS, MISSING } from '../../scripts/chromium.js';
 
 /** A page in Chromium, on an origin of its own at 127.0.0.1, that has run one script. */
 export interface BrowserPage {
@@ -46,8 +46,10 @@ export async function openPage(browser: Browser): Promise<BrowserPage> {
   };
 }
 
-export function launch(): Promise<Browser> {
-  return chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+export async function launch(): Promise<Browser> {
+  const executablePath = findChromium();
+  if (executablePath === undefined) throw new Error(MISSING);
+  return chromium.launch({ executablePath, args: FLAGS });
 }
 
 /** `page.ts` for browsers, with the packed package in it. */

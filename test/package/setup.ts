@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { TestProject } from 'vitest/node';
+import { findChromium, MISSING } from '../../scripts/chromium.js';
 
 const run = promisify(execFile);
 const root = fileURLToPath(new URL('../../', import.meta.url));
@@ -36,6 +37,7 @@ declare module 'vitest' {
 
 /** Builds, packs and installs the package once for all tests of this project. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  if (findChromium() === undefined) process.stdout.write(`${MISSING} The tests in a browser are skipped, except in CI.\n`);
   const [consumer, nodes] = await Promise.all([installPackage(), installNodes()]);
   project.provide('packed', { consumer, nodes });
   return () => rm(consumer, { recursive: true, force: true });
