@@ -4,12 +4,12 @@ import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { ClientOptions } from 'exact-change';
 import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change/sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { startRelay, type Relay } from '../helpers/relay.js';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { programOf, type Program } from '../helpers/program.js';
+import { startRelay } from '../helpers/relay.js';
 import { isPaid, startSeller, type Seller } from '../helpers/seller.js';
 
 const CHILD = fileURLToPath(new URL('./deadlines-exit.child.ts', import.meta.url));
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** A process that does not end by itself is ended, and its exit code shows it. */
 const LIMIT_MS = 25_000;
 /** Longer than the process may live: a timer that a call leaves behind is seen. */
@@ -17,7 +17,7 @@ const AGES_MS = 600_000;
 const AGES = { rpc: AGES_MS, jupiter: AGES_MS, terms: AGES_MS, payment: AGES_MS, signer: AGES_MS, journal: AGES_MS };
 
 let sandbox: Sandbox;
-let api: Relay;
+let program: Program;
 /** Begins an answer of 402 and never ends it. */
 let dripping: Seller;
 /** Takes connections and never says a word. */
@@ -29,8 +29,7 @@ const mute = createServer((socket) => {
 let mutePort: number;
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ slotMs: 20, confirmationMs: 20 });
-  api = await startRelay(sandbox.apiUrl);
+  [sandbox, program] = await Promise.all([createSandbox({ slotMs: 20, confirmationMs: 20 }), programOf(CHILD)]);
   dripping = await startSeller((_, response) => {
     response.writeHead(402, { 'content-type': 'application/json' });
     response.write('{"x402Version":1,"accepts":[');
@@ -39,12 +38,11 @@ beforeAll(async () => {
   mutePort = (mute.address() as AddressInfo).port; // Bound to TCP, so never a pipe's name or null.
 });
 
-afterEach(() => api.free());
-
 afterAll(async () => {
   for (const socket of sockets) socket.destroy();
   await new Promise((resolve) => mute.close(resolve));
-  await Promise.all([api.close(), dripping.close()]);
+  await dripping.close();
+  await program.remove();
   await sandbox.close();
 });
 
@@ -61,12 +59,11 @@ const HOLDER = { USDC: '1' } as const;
 const SWAPPER = { SOL: '0.1', BONK: '5000000' } as const;
 
 /** Makes one call in a process of its own, from its beginning to its end. */
-async function run({ funds = SWAPPER, options = {}, url = `${api.url}/usdc`, ...rest }: Task) {
+async function run({ funds = SWAPPER, options = {}, url = `${sandbox.apiUrl}/usdc`, ...rest }: Task) {
   const { address, secretKey: walletSecretKey } = await sandbox.createWallet(funds);
   const { rpcUrl, jupiterUrl } = sandbox;
   const task = { ...rest, url, address, options: { walletSecretKey, rpcUrl, jupiterUrl, autoSwap: true, timeouts: AGES, ...options } };
-  const child = spawn(process.execPath, ['--import', 'tsx', CHILD, JSON.stringify(task)], {
-    cwd: ROOT,
+  const child = spawn(process.execPath, [program.path, JSON.stringify(task)], {
     stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
     // Nothing of the test runner's: its own options are not the caller's.
     env: { PATH: process.env['PATH'] },
@@ -88,7 +85,7 @@ const ended = (outcome: string) => ({ errors: '', outcome, code: 0 });
 const within = (name: keyof typeof AGES): ClientOptions => ({ timeouts: { ...AGES, [name]: 500 } });
 const silent = () => `http://127.0.0.1:${mutePort}`;
 
-describe('when a call has ended, nothing of it keeps the process', () => {
+describe.concurrent('when a call has ended, nothing of it keeps the process', () => {
   it.each(['fetch', 'plan', 'swap', 'balance', 'warm'])('%s, to a node that never answers', async (call) => {
     expect(await run({ call, options: { ...within('rpc'), rpcUrl: silent() } })).toEqual(ended('timeout untouched'));
   });
@@ -101,9 +98,12 @@ describe('when a call has ended, nothing of it keeps the process', () => {
     expect(await run({ call, options: within('terms'), url: dripping.url })).toEqual(ended('timeout untouched'));
   });
 
-  it('fetch, of a seller that never answers the paid request', async () => {
+  it('fetch, of a seller that never answers the paid request', async ({ onTestFinished }) => {
+    const api = await startRelay(sandbox.apiUrl);
+    onTestFinished(() => api.close());
     api.hold(isPaid);
-    expect(await run({ call: 'fetch', funds: HOLDER, options: within('payment') })).toEqual(ended('payment_uncertain uncertain'));
+    const options = within('payment');
+    expect(await run({ call: 'fetch', funds: HOLDER, options, url: `${api.url}/usdc` })).toEqual(ended('payment_uncertain uncertain'));
   });
 
   it.each(['fetch', 'swap'])('%s, with a signer that never answers', async (call) => {

@@ -40,7 +40,7 @@ async function receivers(answer: (path: string, response: ServerResponse) => voi
   });
   const { port } = server.address() as AddressInfo; // A bound TCP server's.
   const at = (path: string) => came.filter((one) => one.path === path);
-  return { url: `http://127.0.0.1:${port}`, came, at };
+  return { url: `http://127.0.0.1:${port}`, came, at, cut: () => server.closeAllConnections() };
 }
 
 function hub(options: Partial<WebhooksOptions> = {}) {
@@ -75,7 +75,7 @@ describe('webhooks over real sockets', () => {
   });
 
   it('go past a receiver that is slow, and one that never ends its answer', async () => {
-    const { url, at } = await receivers((path, response) => {
+    const { url, at, cut } = await receivers((path, response) => {
       if (path === '/quick') accept(response);
       if (path === '/endless') response.writeHead(200).write('x');
     });
@@ -86,6 +86,8 @@ describe('webhooks over real sockets', () => {
     await until('all came to who is quick', () => (at('/quick').length === 20 ? true : undefined));
     expect(at('/slow')).toHaveLength(1);
     expect(new Set(at('/quick').map(({ headers }) => headers['webhook-id'])).size).toBe(20);
+    // Its end would wait ten seconds for the other two.
+    cut();
   });
 
   it('are waited for at the end, and no more are begun', async () => {
