@@ -8,6 +8,7 @@ import { nothingReserved } from '../../src/swap/plan.js';
 import { accountBytes, type Leg, readWallet } from '../../src/swap/read-facts.js';
 import type { Deal } from '../helpers/estate.js';
 import { placesOf } from '../helpers/places.js';
+import { inTurn } from '../helpers/sampled.js';
 import { Trial, type WantedName, wanted, wantedNames } from '../helpers/trial.js';
 
 /** The lowest bit, the highest, and all of a byte. */
@@ -83,7 +84,7 @@ describe.each(wantedNames)('what is composed for %s', (name) => {
     const places = placesOf(one.message);
     const passed = new Map<string, Uint8Array[]>();
     for (const [at, byte] of one.message.entries()) {
-      for (const mask of MASKS) {
+      for (const mask of inTurn(MASKS, at)) {
         const changed = one.message.slice();
         changed[at] = byte ^ mask;
         if (passes(one, changed)) passed.set(places[at]!, [...(passed.get(places[at]!) ?? []), changed]);
@@ -97,6 +98,6 @@ describe.each(wantedNames)('what is composed for %s', (name) => {
       if (place === 'blockhash') expect(run).not.toContain(false);
       if (place === 'hold: decimals') expect(run).not.toContain(true);
     }
-    expect(passed.get('blockhash')).toHaveLength(32 * MASKS.length);
+    expect(passed.get('blockhash')).toHaveLength(32 * inTurn(MASKS, 0).length);
   });
 });

@@ -8,6 +8,7 @@ import { PROGRAMS } from '../corpus/addresses.js';
 import { transaction } from '../corpus/build.js';
 import { closeAccount, createAccount, type FilledInstruction, instruction, readonly, signer, writable } from '../corpus/instructions.js';
 import { accountsOf, simulatedBy } from '../helpers/estate.js';
+import { inTurn } from '../helpers/sampled.js';
 import { controlOf } from '../helpers/traded.js';
 import { toKit } from '../unit/swap/support.js';
 
@@ -81,7 +82,8 @@ const steps: readonly Step[] = [
 const upToThree = [
   ...steps.map((one) => [one]),
   ...steps.flatMap((one) => steps.map((two) => [one, two])),
-  ...steps.flatMap((one) => steps.flatMap((two) => steps.map((three) => [one, two, three]))),
+  // The sample has each two of any three at each two of their places once.
+  ...steps.flatMap((one, first) => steps.flatMap((two, second) => inTurn(steps, first + second).map((three) => [one, two, three]))),
 ];
 
 function filled(one: Instruction): FilledInstruction {

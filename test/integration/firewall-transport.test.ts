@@ -37,6 +37,7 @@ import { inInstruction, inTransaction, lying, WAYS, type Lie, type Victim, type 
 import { expectOwnMessages, ownAccounts } from '../helpers/own-messages.js';
 import { decided } from '../helpers/flow.js';
 import { closePayers, payerOf, type Payer } from '../helpers/payer.js';
+import { sampled } from '../helpers/sampled.js';
 import { amountIn, controlOf, isThere } from '../helpers/traded.js';
 import { refusal } from '../helpers/untouched.js';
 
@@ -168,10 +169,10 @@ async function expectBought({ payer, victim }: Buyer, before: Holding, response:
 
 const title = (expected: Expected) => (typeof expected === 'string' ? expected : expected.rule);
 
-/** Rows with what is expected in the title, for each way of getting at the swap. */
+/** Rows with what is expected in the title, for each way of getting at the swap; in `npm test` for one of them in turn. */
 function tell(rows: readonly Row[], ways: readonly Way[] = WAYS): void {
-  const cases = ways.flatMap((way) => rows.map(([name, expected, lie]) => [name, way, title(expected), expected, lie] as const));
-  it.each(cases)('%s (%s): %s', async (_name, way, _title, expected, lie) => {
+  const cases = rows.flatMap(([name, expected, lie]) => ways.map((way) => [name, way, title(expected), expected, lie] as const));
+  it.each(sampled(cases, ways.length))('%s (%s): %s', async (_name, way, _title, expected, lie) => {
     await expectOutcome(await buyer(way, lie), expected);
   });
 }

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { Answer } from '../../../adapters/webhooks/deliver.js';
 import { createTurns, type Turn } from '../../../src/journal/outbox-turns.js';
 import { MOST_JOBS } from '../../../src/journal/outbox.js';
+import { sampled } from '../../helpers/sampled.js';
 import { answered, createClock, hubOf, ok, type Clock, type Delivery, type Hub } from './clock.js';
 import { WALLET } from './signed.js';
 
@@ -87,16 +88,14 @@ describe('events of one caller', { timeout: 120_000 }, () => {
     expect(first.filter(({ at }) => at === first[0]?.at).length).toBeLessThanOrEqual(12);
   });
 
-  it.each(Object.keys(RECEIVERS).flatMap((name) => [5, 40, 120].map((callers) => [callers, name] as const)))(
-    'are told within a second, while the endpoints of %i callers %s',
-    async (callers, name) => {
-      const hub = await crowd(callers, 3, 15, RECEIVERS[name]!);
-      await mine(hub, '/mine');
-      hub.webhooks.start();
-      await hub.clock.pass(10 * SECOND_MS);
-      expect(await longestWait(hub, '/mine')).toBeLessThanOrEqual(SECOND_MS);
-    },
-  );
+  const crowds = Object.keys(RECEIVERS).flatMap((name) => [5, 40, 120].map((callers) => [callers, name] as const));
+  it.each(sampled(crowds, 3))('are told within a second, while the endpoints of %i callers %s', async (callers, name) => {
+    const hub = await crowd(callers, 3, 15, RECEIVERS[name]!);
+    await mine(hub, '/mine');
+    hub.webhooks.start();
+    await hub.clock.pass(10 * SECOND_MS);
+    expect(await longestWait(hub, '/mine')).toBeLessThanOrEqual(SECOND_MS);
+  });
 
   it('are told within a second, while another caller registers new endpoints all the time', async () => {
     const hub = await crowd(1, 20, 20, hanging);
