@@ -64,6 +64,8 @@ export default defineConfig(
   {
     files: ['test/**', 'bench/**', 'examples/**', 'scripts/**'],
     rules: {
+      // Files share a process, in which the module may have been loaded before: the test would run without its mock.
+      'no-restricted-properties': ['error', { object: 'vi', property: 'mock', message: 'Spy on what the module exports.' }],
       // A test may lean on what it has just set up.
       '@typescript-eslint/no-non-null-assertion': 'off',
       '@typescript-eslint/no-empty-function': 'off',

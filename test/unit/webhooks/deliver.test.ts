@@ -1,16 +1,17 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type * as Https from 'node:https';
+import https from 'node:https';
+import { syncBuiltinESMExports } from 'node:module';
 import { createServer as createTcpServer, type AddressInfo, type Server, type Socket } from 'node:net';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { deliverOver } from '../../../adapters/webhooks/deliver.js';
 import { resolveByDns, type Resolve } from '../../../adapters/webhooks/resolve.js';
 
-const net = vi.hoisted(() => ({ connected: [] as string[] }));
-vi.mock('node:https', async (original) => {
-  const https = await original<typeof Https>();
-  // Where it would connect to is asked for as Node does; nobody in a test is called outside.
-  const request = (url: URL, options: Https.RequestOptions) =>
-    https.request(url, {
+/** Where https would connect to: it is asked for as Node does, and no server outside is called. */
+const net = { connected: [] as string[] };
+const { request } = https;
+beforeAll(() => {
+  const observed = (url: string | URL, options: https.RequestOptions) =>
+    request(url, {
       ...options,
       lookup: (hostname, asked, callback) =>
         options.lookup!(hostname, asked, (error, address, family) => {
@@ -18,7 +19,13 @@ vi.mock('node:https', async (original) => {
           callback(error ?? new Error('not in a test'), address, family);
         }),
     });
-  return { ...https, request };
+  vi.spyOn(https, 'request').mockImplementation(observed);
+  // Also for modules that have imported it by its name.
+  syncBuiltinESMExports();
+});
+afterAll(() => {
+  vi.restoreAllMocks();
+  syncBuiltinESMExports();
 });
 
 const closers: (() => void)[] = [];
