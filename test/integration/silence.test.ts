@@ -6,15 +6,14 @@ import type { ClientOptions } from 'exact-change';
 import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change/sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { base64, envelopeV2 } from '../fixtures/malformed-402.js';
-import { programOf, type Program } from '../helpers/program.js';
 import { startSeller } from '../helpers/seller.js';
 
 const CHILD = fileURLToPath(new URL('./silence.child.ts', import.meta.url));
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** A process that does not end by itself is ended, and its exit code shows it. */
 const LIMIT_MS = 25_000;
 
 let sandbox: Sandbox;
-let program: Program;
 /** Takes connections and never says a word, not even to a WebSocket handshake. */
 const sockets = new Set<Socket>();
 const mute = createServer((socket) => {
@@ -25,7 +24,7 @@ let mutePort: number;
 let gonePort: number;
 
 beforeAll(async () => {
-  [sandbox, program] = await Promise.all([createSandbox({ confirmationMs: 20 }), programOf(CHILD)]);
+  sandbox = await createSandbox({ confirmationMs: 20 });
   const gone = createServer();
   for (const server of [mute, gone]) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   // Bound to TCP, so never a pipe's name or null.
@@ -47,7 +46,6 @@ afterEach(async () => {
 afterAll(async () => {
   for (const socket of sockets) socket.destroy();
   await new Promise((resolve) => mute.close(resolve));
-  await program.remove();
   await sandbox.close();
 });
 
@@ -76,7 +74,8 @@ async function run({ options = {}, funds = { SOL: '0.1', BONK: '5000000' }, url 
     url,
     options: { walletSecretKey, rpcUrl, jupiterUrl, autoSwap: true, ...options },
   };
-  const child = spawn(process.execPath, [program.path, JSON.stringify(task)], {
+  const child = spawn(process.execPath, ['--import', 'tsx', CHILD, JSON.stringify(task)], {
+    cwd: ROOT,
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     // Nothing of the test runner's: its own options and colours are not the caller's.
     env: { PATH: process.env['PATH'] },
