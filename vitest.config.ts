@@ -22,8 +22,6 @@ export default defineConfig({
   test: {
     // Processes, not threads: LiteSVM is native code that ends its process when it panics.
     pool: 'forks',
-    // A process keeps what it has loaded for the next file: to load it anew is half of what most files take.
-    isolate: false,
     maxWorkers: 2,
     testTimeout: 30_000,
     hookTimeout: 60_000,
