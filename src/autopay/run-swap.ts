@@ -15,7 +15,7 @@ import { swapLimits } from '../swap/finish.js';
 import { extractSwap } from '../swap/firewall/extract.js';
 import { isJson } from '../swap/jupiter-answer.js';
 import { boundsOf, signSwap, type SignedSwap, type SwapDeps, type SwapOutlook } from '../swap/prepare.js';
-import type { ReservedAmounts } from '../swap/plan.js';
+import { nothingReserved, type ReservedAmounts } from '../swap/plan.js';
 import { copyBuild } from '../swap/read-build.js';
 import { signWrap } from '../swap/sign-wrap.js';
 import type { SwapBuild, SwapQuote } from '../swap/types.js';
@@ -133,13 +133,13 @@ export async function runWrap(core: Core, amount: bigint, task: Watched): Promis
 
 function swapOnce(core: Core, task: SwapTask, quote: SwapQuote, built: unknown): Promise<Swapped> {
   const bounds = boundsOf(quote);
-  let hasLeeway = false;
+  let planned: SwapOutlook | undefined;
   const order = {
     bounds,
     build: (signal?: AbortSignal) => buildOf(core, quote, built, signal),
     keepWrapped: task.keepWrapped,
     onPlanned: (expected: SwapOutlook) => {
-      hasLeeway = sumOf(expected.leeway) > 0n;
+      planned = expected;
       return task.onPlanned?.(expected) ?? Promise.resolve();
     },
     // A venue may take all that the guard lets be missing. What that is worth counts, if the output is sure to be worth something.
@@ -157,7 +157,9 @@ function swapOnce(core: Core, task: SwapTask, quote: SwapQuote, built: unknown):
   const deps = depsOf(core, task.signal);
   const sign = () =>
     signSwap(deps, order).catch(async (error: unknown) => {
-      if (!hasLeeway || !isOverCap(error)) throw error;
+      if (planned === undefined || sumOf(planned.leeway) === 0n || !isOverCap(error)) throw error;
+      // Refused without its leeway too, it ends here.
+      await task.onPlanned?.({ ...planned, leeway: nothingReserved });
       await noneInFlight(core, order.reserved, task.signal);
       return signSwap(deps, { ...order, isStrict: true });
     });
@@ -165,11 +167,13 @@ function swapOnce(core: Core, task: SwapTask, quote: SwapQuote, built: unknown):
 }
 
 const LOOK_MS = 100;
+/** A payment in flight mostly lands within so long. */
+const IN_FLIGHT_MS = 2_000;
 
-/** Waits until payments in flight have left the accounts of a swap, no longer than its quote is young: a strict guard fails if one leaves meanwhile. */
+/** Waits until payments in flight have left the accounts of a swap: a strict guard fails if one leaves meanwhile. */
 async function noneInFlight({ config }: Core, reserved: () => Promise<ReservedAmounts>, signal: AbortSignal | undefined): Promise<void> {
   const elapsed = stopwatch(config.runtime);
-  while (sumOf(await reserved()) > 0n && elapsed() < QUOTE_MAX_AGE_MS) await config.runtime.sleep(LOOK_MS, signal);
+  while (sumOf(await reserved()) > 0n && elapsed() < IN_FLIGHT_MS) await config.runtime.sleep(LOOK_MS, signal);
 }
 
 function sumOf({ input, output, lamports }: ReservedAmounts): bigint {
