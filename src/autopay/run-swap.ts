@@ -167,13 +167,19 @@ function swapOnce(core: Core, task: SwapTask, quote: SwapQuote, built: unknown):
 }
 
 const LOOK_MS = 100;
-/** A payment in flight mostly lands within so long. */
-const IN_FLIGHT_MS = 2_000;
+/** If none of the payments in flight lands for so long, those that are left may take minutes. */
+const IN_FLIGHT_MS = 500;
 
-/** Waits until payments in flight have left the accounts of a swap: a strict guard fails if one leaves meanwhile. */
+/** Waits as long as payments in flight leave the accounts of a swap one after the other: a strict guard fails if one leaves meanwhile. */
 async function noneInFlight({ config }: Core, reserved: () => Promise<ReservedAmounts>, signal: AbortSignal | undefined): Promise<void> {
-  const elapsed = stopwatch(config.runtime);
-  while (sumOf(await reserved()) > 0n && elapsed() < IN_FLIGHT_MS) await config.runtime.sleep(LOOK_MS, signal);
+  const { runtime } = config;
+  let left = sumOf(await reserved());
+  for (let elapsed = stopwatch(runtime); left > 0n && elapsed() < IN_FLIGHT_MS;) {
+    await runtime.sleep(LOOK_MS, signal);
+    const now = sumOf(await reserved());
+    if (now < left) elapsed = stopwatch(runtime);
+    left = now;
+  }
 }
 
 function sumOf({ input, output, lamports }: ReservedAmounts): bigint {

@@ -36,7 +36,7 @@ async function buyElsewhere(task: FourTask): Promise<Bought[]> {
 }
 
 describe('four processes that share a wallet and a journal in Postgres, of which one in ten messages fails', () => {
-  it('pay for each of a thousand calls at most once, never over the cap, and all books agree', { timeout: 600_000 }, async () => {
+  it('pay for each of a thousand calls at most once, never over the cap, and all books agree', { timeout: 900_000 }, async () => {
     const many = await startMany(sandbox);
     const { owner, options, paid, urls } = many;
     const connectionString = await postgres.createDatabase();
