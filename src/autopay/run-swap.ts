@@ -167,18 +167,20 @@ function swapOnce(core: Core, task: SwapTask, quote: SwapQuote, built: unknown):
 }
 
 const LOOK_MS = 100;
-/** If none of the payments in flight lands for so long, those that are left may take minutes. */
-const IN_FLIGHT_MS = 500;
+/** A payment in flight mostly lands within so long. */
+const IN_FLIGHT_MS = 2_000;
+/** If none of them lands for so long, those that are left may take minutes. */
+const STANDSTILL_MS = 500;
 
-/** Waits as long as payments in flight leave the accounts of a swap one after the other: a strict guard fails if one leaves meanwhile. */
+/** Waits for a while, as long as payments in flight leave the accounts of a swap: a strict guard fails if one leaves meanwhile. */
 async function noneInFlight({ config }: Core, reserved: () => Promise<ReservedAmounts>, signal: AbortSignal | undefined): Promise<void> {
   const { runtime } = config;
-  let left = sumOf(await reserved());
-  for (let elapsed = stopwatch(runtime); left > 0n && elapsed() < IN_FLIGHT_MS;) {
+  const elapsed = stopwatch(runtime);
+  let last = { left: sumOf(await reserved()), at: 0 };
+  while (last.left > 0n && elapsed() < IN_FLIGHT_MS && elapsed() - last.at < STANDSTILL_MS) {
     await runtime.sleep(LOOK_MS, signal);
-    const now = sumOf(await reserved());
-    if (now < left) elapsed = stopwatch(runtime);
-    left = now;
+    const left = sumOf(await reserved());
+    if (left < last.left) last = { left, at: elapsed() };
   }
 }
 

@@ -42,7 +42,7 @@ function observed(journal: Journal, owner: Parameters<Journal['used']>[0]): { re
 }
 
 describe('a thousand paid calls at once in one process, of which one in ten messages fails', () => {
-  it('pay for each at most once, never over the cap, and all books agree to the base unit', { timeout: 600_000 }, async () => {
+  it('pay for each at most once, never over the cap, and all books agree to the base unit', { timeout: 900_000 }, async () => {
     const many = await startMany(sandbox);
     const { journal, largest } = observed(memoryJournal(), many.owner);
     const options = { ...many.options, journal };
