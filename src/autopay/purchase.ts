@@ -10,7 +10,6 @@ import { noSwapCost } from '../policy/cost.js';
 import { checkPlace } from '../policy/lists.js';
 import type { Receipt } from '../receipt.js';
 import type { Call } from '../request.js';
-import type { SwapOutlook } from '../swap/prepare.js';
 import { readPaymentRequired } from '../x402/read.js';
 import type { PaymentRequired } from '../x402/types.js';
 import { adopt, inProgress, underKey } from './adopt.js';
@@ -29,7 +28,7 @@ import { secure } from './secure.js';
 import { checkHeader, signPayment } from './sign-payment.js';
 import { costFor, costForSwap } from './receipt-cost.js';
 import type { Swapped } from './run-swap.js';
-import { swapBound, swapCostAfter, takingOf, withoutBound, withSwapCost } from './swap-cost.js';
+import { swapBound, swapCostAfter, type SwapTaking, withoutBound, withSwapCost } from './swap-cost.js';
 
 const ID_BYTES = 12;
 const noop = (): void => undefined;
@@ -209,8 +208,8 @@ export async function prepare(
   try {
     await reserve(core, reserved);
     reservation = true;
-    const onSwapPlanned = async (expected: SwapOutlook) => {
-      const swapping = await swapBound(core, takingOf(expected), reserved, signal);
+    const onSwapPlanned = async (taking: SwapTaking) => {
+      const swapping = await swapBound(core, taking, reserved, signal);
       // What became of the one before goes on record with it, before another takes its place.
       attempt = await reserveSwap(core, { ...attempt, swapping });
     };

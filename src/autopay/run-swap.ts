@@ -10,6 +10,7 @@ import { sinceThen, stopwatch } from '../runtime.js';
 import { associatedTokenAddress } from '../solana/accounts.js';
 import { landTransaction, type LandInput } from '../solana/confirm.js';
 import type { Address } from '../solana/types.js';
+import { SIGNATURE_LAMPORTS } from '../swap/budget.js';
 import { maxAccountsLadder } from '../swap/compose.js';
 import { swapLimits } from '../swap/finish.js';
 import { extractSwap } from '../swap/firewall/extract.js';
@@ -23,7 +24,7 @@ import { askByName, askForPayment, checkAvailable } from './ask-quote.js';
 import type { Core } from './core.js';
 import { fateOf, landingOf } from './fate.js';
 import { sentSwap } from './sent.js';
-import { isOverCap } from './swap-cost.js';
+import { isOverCap, takingOf, type SwapTaking } from './swap-cost.js';
 import { patientSigner } from './patient-signer.js';
 import { failureFee, outcomeOf, readLanded, rememberAfter, rentIn, swapFailed } from './swap-outcome.js';
 
@@ -49,8 +50,8 @@ export interface SwapTask {
   readonly keepWrapped?: boolean | undefined;
   readonly emit: Emit;
   readonly signal: AbortSignal | undefined;
-  /** Called with what a swap takes at most before it is signed; a rejection keeps it from being signed. */
-  readonly onPlanned?: ((expected: SwapOutlook) => Promise<void>) | undefined;
+  /** Called with what a swap takes at most, by its quote and then by its guard, before it is signed; a rejection keeps it from being signed. */
+  readonly onPlanned?: ((taking: SwapTaking) => Promise<void>) | undefined;
   /** Writes the signed swap down before it leaves. */
   readonly onSigned?: ((signed: SwapRecord) => Promise<void>) | undefined;
   /** Called with what became of each swap that was signed, once the chain has decided. Says what it cost. */
@@ -125,22 +126,25 @@ export async function runWrap(core: Core, amount: bigint, task: Watched): Promis
     () =>
       signWrap(depsOf(core, task.signal), {
         ...{ amount, reserved: () => reservedFor(core, WSOL_MINT, WSOL_MINT) },
-        ...{ onPlanned: task.onPlanned, signal: task.signal },
+        ...{ onPlanned: async (expected: SwapOutlook) => task.onPlanned?.(takingOf(expected)), signal: task.signal },
       }),
     record,
   );
 }
 
-function swapOnce(core: Core, task: SwapTask, quote: SwapQuote, built: unknown): Promise<Swapped> {
+async function swapOnce(core: Core, task: SwapTask, quote: SwapQuote, built: unknown): Promise<Swapped> {
   const bounds = boundsOf(quote);
+  // What a cap refuses by its quote is not built, and keeps no payment waiting.
+  await task.onPlanned?.({ ...bounds, lamports: SIGNATURE_LAMPORTS });
   let planned: SwapOutlook | undefined;
+  let building: Promise<SwapBuild> | undefined;
   const order = {
     bounds,
-    build: (signal?: AbortSignal) => buildOf(core, quote, built, signal),
+    build: (signal?: AbortSignal) => (building ??= buildOf(core, quote, built, signal)),
     keepWrapped: task.keepWrapped,
-    onPlanned: (expected: SwapOutlook) => {
+    onPlanned: async (expected: SwapOutlook) => {
       planned = expected;
-      return task.onPlanned?.(expected) ?? Promise.resolve();
+      await task.onPlanned?.(takingOf(expected));
     },
     // A venue may take all that the guard lets be missing. What that is worth counts, if the output is sure to be worth something.
     isStrict: pinnedMint(core.config.network, quote.outputMint) === undefined,
@@ -159,7 +163,7 @@ function swapOnce(core: Core, task: SwapTask, quote: SwapQuote, built: unknown):
     signSwap(deps, order).catch(async (error: unknown) => {
       if (planned === undefined || sumOf(planned.leeway) === 0n || !isOverCap(error)) throw error;
       // Refused without its leeway too, it ends here.
-      await task.onPlanned?.({ ...planned, leeway: nothingReserved });
+      await task.onPlanned?.(takingOf({ ...planned, leeway: nothingReserved }));
       await noneInFlight(core, order.reserved, task.signal);
       return signSwap(deps, { ...order, isStrict: true });
     });

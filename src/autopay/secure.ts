@@ -6,14 +6,13 @@ import { throwIfAborted, untilAborted } from '../deadline.js';
 import { WSOL_MINT } from '../network.js';
 import type { Receipt } from '../receipt.js';
 import type { Address } from '../solana/types.js';
-import type { SwapOutlook } from '../swap/prepare.js';
 import type { Choice } from './choose.js';
 import type { Core } from './core.js';
 import { noLongerApproved, type Approve } from './approval.js';
 import { broughtBy, concernsCandidate, findFunding, isPinned, MAX_CANDIDATES, shortOf, type Funding } from './funding.js';
 import { finishOpenSwaps } from './open-swaps.js';
 import { mintLock, runSwap, runWrap, type Swapped } from './run-swap.js';
-import { isOverCap } from './swap-cost.js';
+import { isOverCap, type SwapTaking } from './swap-cost.js';
 import { freshSince, knownAvailable, survey, type Facts } from './survey.js';
 
 interface Task {
@@ -23,8 +22,8 @@ interface Task {
   readonly signal: AbortSignal | undefined;
   /** Grows by what lands, also where this fails. */
   readonly moved: Moved[];
-  /** Called with what a swap takes at most before it is signed; a rejection keeps it from being signed. */
-  readonly onSwapPlanned: (expected: SwapOutlook) => Promise<void>;
+  /** Called with what a swap takes at most, by its quote and then by its guard, before it is signed; a rejection keeps it from being signed. */
+  readonly onSwapPlanned: (taking: SwapTaking) => Promise<void>;
   readonly onSwapSigned: (signed: SignedSwap) => Promise<void>;
   /** Called with what became of the swap that was signed last. Says what it cost. */
   readonly onSwapDecided: (outcome: SwapOutcome) => Receipt['cost'];
