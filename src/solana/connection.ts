@@ -2,13 +2,12 @@ import { Connection, PublicKey, VersionedTransaction } from '@solana/web3.js';
 import { ConfigError } from '../errors.js';
 import { hideAddress } from '../redact.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../network.js';
-import { systemRuntime } from '../runtime.js';
 import { isAddress } from './address.js';
 import { askNodes, explainShape, explainWeb3Error, inTurn } from './failover.js';
 import type { Node } from './failover.js';
 import { Fault } from './fault.js';
 import { askGenesis, checkedNode } from './genesis.js';
-import { knownHeight, mayLiveUntil, type KnownHeight } from './height.js';
+import { followsFrom, mayLiveUntil, tipAt } from './height.js';
 import { readInner } from './inner.js';
 import { readLanded } from './landed.js';
 import { errorText, rawErrorText, readAccount, readSimulatedAccount, readStatus, safeInteger } from './reply.js';
@@ -70,7 +69,8 @@ function rpcOver(all: Nodes): Rpc {
     unchecked = false,
   ): Promise<T> => askNodes(nodes, timeoutMs, closing.signal, { method, signal: call?.signal, ask: task, unchecked });
 
-  const heights = new Map<Node, KnownHeight>();
+  /** What each node's last blockhash told of its height. */
+  const tips = new Map<Node, Tip>();
   let single: ReadonlyMap<Node, Rpc> | undefined;
   const singles = () => (single ??= new Map(nodes.map((node) => [node, nodes.length === 1 ? rpc : rpcOver({ ...all, nodes: [node] })])));
 
@@ -101,19 +101,21 @@ function rpcOver(all: Nodes): Rpc {
 
     latestBlockhash: (call) =>
       ask('getLatestBlockhash', call, async (connection, node) => {
-        // Its own height, at the same time: what it says of the blockhash is held against that.
-        const [{ context, value }, tip] = await Promise.all([
+        const earlier = tips.get(node);
+        // Its own height, the first time beside it: what it says of the blockhash is held against that.
+        const [{ context, value }, first] = await Promise.all([
           connection.getLatestBlockhashAndContext(settings(call)),
-          heights.get(node)?.recent() ?? readTip(connection, COMMITMENT, call),
+          earlier === undefined ? readTip(connection, COMMITMENT, call) : undefined,
         ]);
-        if (heights.get(node)?.recent() === undefined) heights.set(node, knownHeight(tip, systemRuntime.now));
         // A blockhash is 32 bytes in base58, as an address is.
         if (!isAddress(value.blockhash)) throw new Fault('invalid', 'the blockhash is not one');
-        const lastValidBlockHeight = BigInt(safeInteger(value.lastValidBlockHeight));
-        const slot = readSlot(context, call);
-        if (!mayLiveUntil(lastValidBlockHeight, slot, tip))
-          throw new Fault('invalid', 'the last valid block height is none that its own block height allows');
-        return { blockhash: value.blockhash, lastValidBlockHeight, slot };
+        const latest = { slot: readSlot(context, call), lastValidBlockHeight: BigInt(safeInteger(value.lastValidBlockHeight)) };
+        if (earlier === undefined || !followsFrom(latest, earlier)) {
+          if (!mayLiveUntil(latest, first ?? (await readTip(connection, COMMITMENT, call))))
+            throw new Fault('invalid', 'the last valid block height is none that its own block height allows');
+        }
+        tips.set(node, tipAt(latest));
+        return { blockhash: value.blockhash, ...latest };
       }),
 
     tip: (commitment, call) => ask('getEpochInfo', call, (connection) => readTip(connection, commitment, call)),

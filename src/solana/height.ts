@@ -1,8 +1,5 @@
 import type { Tip } from './rpc.js';
 
-/** How long a node's block height is good enough to judge what it says of blockhashes, in milliseconds. */
-const MAX_AGE_MS = 30_000;
-
 /** Blocks for which a transaction may use a blockhash: Solana's MAX_PROCESSING_AGE. */
 const LIFE = 150n;
 
@@ -12,24 +9,46 @@ const SLACK = 32n;
 /** Of so many slots in a row at least one has a block: a slot that ran away from the height is a wrong one. */
 const SLOTS_A_BLOCK = 4n;
 
-/** A node's block height, for as long as it is recent. */
-export interface KnownHeight {
-  recent(): Tip | undefined;
-}
+/** Of so many slots in a row at most one has no block, as a rule. */
+const SLOTS_A_SKIP = 8n;
 
-export function knownHeight(tip: Tip, now: () => number): KnownHeight {
-  const at = now();
-  // A clock that is set back makes it old.
-  return { recent: () => (now() >= at && now() - at < MAX_AGE_MS ? tip : undefined) };
+/** Slots for which an earlier height tells the next one well enough: about ten minutes. */
+const MAX_SLOTS = 1_500;
+
+/** The blockhash that was the latest at a slot. */
+interface Latest {
+  readonly slot: number;
+  readonly lastValidBlockHeight: bigint;
 }
 
 /**
- * Whether a blockhash that was the latest at a slot can live until a height: it lives for 150 blocks, and a chain grows by at most one block a
- * slot, and by not many fewer.
+ * Whether a blockhash can live until a height: it lives for 150 blocks, and a chain grows by at most one block a slot, and by not many fewer.
  *
  * @param tip - Of the same node, a little before or after.
  */
-export function mayLiveUntil(lastValidBlockHeight: bigint, slot: number, tip: Tip): boolean {
-  const grown = BigInt(Math.max(0, slot - tip.slot));
+export function mayLiveUntil({ slot, lastValidBlockHeight }: Latest, tip: Tip): boolean {
+  const grown = grownSince(tip, slot);
   return lastValidBlockHeight > tip.height + grown / SLOTS_A_BLOCK - SLACK && lastValidBlockHeight <= tip.height + grown + LIFE + SLACK;
+}
+
+/**
+ * Whether a blockhash lives until about the height that follows from an earlier one, so that the node's own need not be asked for again. A chain
+ * that skips many slots does not follow, nor does one that was not looked at for long.
+ *
+ * @param earlier - What {@link tipAt} gave for the same node.
+ */
+export function followsFrom(latest: Latest, earlier: Tip): boolean {
+  const grown = grownSince(earlier, latest.slot);
+  const { height } = tipAt(latest);
+  const least = earlier.height + grown - grown / SLOTS_A_SKIP - SLACK;
+  return grown <= MAX_SLOTS && height >= least && height <= earlier.height + grown + SLACK;
+}
+
+/** The height that a blockhash tells, which was the latest at its slot. */
+export function tipAt({ slot, lastValidBlockHeight }: Latest): Tip {
+  return { slot, height: lastValidBlockHeight - LIFE };
+}
+
+function grownSince({ slot }: Tip, later: number): bigint {
+  return BigInt(Math.max(0, later - slot));
 }

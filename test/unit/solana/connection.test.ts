@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { Connection } from '@solana/web3.js';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { TransportError } from '../../../src/errors.js';
+import { isExactChangeError, TransportError } from '../../../src/errors.js';
 import { SYSTEM_PROGRAM, TOKEN_PROGRAM } from '../../../src/network.js';
 import { hideAddress } from '../../../src/redact.js';
 import { systemRuntime } from '../../../src/runtime.js';
@@ -113,6 +113,32 @@ describe('reading', () => {
     expect(await rpc.rent(165)).toBe(2039280n);
     expect(await rpc.priorityFees([wallet])).toEqual([9n]);
     expect(await rpc.genesisHash()).toBe(hash);
+  });
+
+  it("asks for a node's height beside its first blockhash, and again only for one that does not follow from the last", async () => {
+    let [slot, lastValidBlockHeight] = [1_000, 900];
+    const { url, calls } = await node(({ method }) =>
+      method === 'getEpochInfo'
+        ? { result: { epoch: 1, slotIndex: 2, slotsInEpoch: 3, absoluteSlot: slot, blockHeight: slot - 250, transactionCount: 1 } }
+        : context(slot, { blockhash: hash, lastValidBlockHeight }),
+    );
+    const rpc = connect({ urls: [url] });
+    const asked = async (nextSlot: number, nextHeight: number) => {
+      [slot, lastValidBlockHeight] = [nextSlot, nextHeight];
+      const before = calls.length;
+      const refused = await rpc.latestBlockhash().then(
+        () => [],
+        (error: unknown) => [isExactChangeError(error) ? error.code : String(error)],
+      );
+      return [...calls.slice(before).map(({ method }) => method), ...refused];
+    };
+    expect((await asked(1_000, 900)).sort()).toEqual(['getEpochInfo', 'getLatestBlockhash']);
+    expect(await asked(1_075, 975)).toEqual(['getLatestBlockhash']);
+    expect(await asked(2_500, 2_400)).toEqual(['getLatestBlockhash']);
+    expect(await asked(11_500, 11_400)).toEqual(['getLatestBlockhash', 'getEpochInfo']);
+    // 400 too low: asked for twice, and refused.
+    expect(new Set(await asked(11_510, 11_010))).toEqual(new Set(['getLatestBlockhash', 'getEpochInfo', 'invalid_response']));
+    expect(await asked(11_520, 11_420)).toEqual(['getLatestBlockhash']);
   });
 
   it('simulates unsigned bytes without checking signatures or the blockhash', async () => {
