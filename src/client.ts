@@ -6,7 +6,7 @@ import { createEvents, type EventName, type Listener } from './events.js';
 import { isOwn } from './own-request.js';
 import type { CapUse } from './policy/caps.js';
 import type { Plan } from './policy/plan.js';
-import type { Receipt, ReceiptFilter } from './receipt.js';
+import type { FreedReceipt, Receipt, ReceiptFilter } from './receipt.js';
 import { captureCall } from './request.js';
 import type { Runtime } from './runtime.js';
 import { sendUnpaid } from './send-unpaid.js';
@@ -59,10 +59,10 @@ export interface Client {
   /** Receipts in the journal, oldest first. */
   receipts(filter?: ReceiptFilter): AsyncIterable<Receipt>;
   /**
-   * Lets the chain decide what an earlier run left open. Returns the receipts of what is decided since it was last called, also if a payment took it up
-   * first; what was only reserved, and a swap without its payment, are freed and have no receipt.
+   * Lets the chain decide what an earlier run left open, and frees what that only reserved. Returns what changed since it was last called, also if a
+   * payment took it up first: the receipt of each payment that is decided, and a record of each attempt that was freed.
    */
-  resume(): Promise<Receipt[]>;
+  resume(): Promise<(Receipt | FreedReceipt)[]>;
   /** What is spent of each cap. */
   spent(): Promise<CapUse[]>;
   /** Listens to one kind of event, or to all (`'*'`). Returns the way to stop. */

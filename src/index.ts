@@ -42,7 +42,7 @@ export class HTTPInterceptor extends Interceptor {
 export { local, type LocalTransport } from '../adapters/local.js';
 export { remote, type RemoteOptions } from '../adapters/remote.js';
 export { inspectSwap, type InspectOptions } from './inspect.js';
-export { receiptOf, type CostParts, type Receipt, type ReceiptFilter } from './receipt.js';
+export { receiptOf, type CostParts, type FreedReceipt, type Receipt, type ReceiptFilter } from './receipt.js';
 export { memoryJournal } from './journal/memory.js';
 export { parsePaymentRequired, type PaymentRequiredParts } from './x402/parse.js';
 export { formatUiAmount, parseAmount, parseUiAmount } from './amount.js';

@@ -45,6 +45,20 @@ export interface Receipt {
   readonly timings: Readonly<Record<string, number>>;
 }
 
+/** Our record of an attempt that was freed: no payment was signed for it. JSON-safe; amounts are decimal strings. */
+export interface FreedReceipt extends Pick<Receipt, 'id' | 'url' | 'method' | 'at'> {
+  /** `abandoned`: its price and its key are free, and a swap that it signed may still land. `unpaid`: nothing more can come of it. */
+  readonly state: 'abandoned' | 'unpaid';
+  readonly payment?: undefined;
+  /** The swap that landed for it, if one did. */
+  readonly swap?: NonNullable<Receipt['swap']>;
+  /** What its swaps took, or may take at most, which stays counted. */
+  readonly cost: Pick<Receipt['cost'], 'usd' | 'parts'> & {
+    /** Network fees, and rent of own token accounts that stay. */
+    readonly lamports: string;
+  };
+}
+
 /** What a cost in dollars is made of; dollars as decimal text. */
 export interface CostParts {
   /** Prices of payments. */

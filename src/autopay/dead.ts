@@ -5,6 +5,7 @@ import type { Core } from './core.js';
 import { bodyClaim } from './leave.js';
 import { ownerOf } from './owner.js';
 import { withoutBound, withSwapCost } from './swap-cost.js';
+import { noteFreed, takenUp } from './taken-up.js';
 
 /** Attempts in a state that no call is at, in this process or another. */
 export async function deadOnes(core: Core, state: 'signed' | 'reserved' | 'abandoned'): Promise<Attempt[]> {
@@ -37,6 +38,7 @@ export async function freeDead(core: Core): Promise<Freed> {
   const abandoned: Attempt[] = [];
   for (const attempt of dead) {
     await releaseHolds(core, attempt);
+    takenUp(core, attempt);
     const mayLand = attempt.swap !== undefined && attempt.swap.outcome === undefined;
     const ending = mayLand ? toAbandoned(core, attempt).then((one) => void abandoned.push(one)) : endUnpaid(core, withoutBound(attempt));
     // If it goes on after all, it is left alone.
@@ -49,6 +51,7 @@ export async function freeDead(core: Core): Promise<Freed> {
 export async function toAbandoned(core: Core, attempt: Attempt): Promise<Attempt> {
   const abandoned: Attempt = { ...withoutKey(attempt), state: 'abandoned' };
   await core.journal.put(abandoned);
+  noteFreed(core, abandoned, 'abandoned');
   return abandoned;
 }
 
@@ -69,11 +72,12 @@ export async function endUnpaid(core: Core, attempt: Attempt): Promise<void> {
     });
   if (swapped !== undefined) {
     await put({ ...withoutKey(attempt), state: 'unpaid', leftAt: core.config.runtime.now() });
-    return;
+  } else {
+    // What became of its swap is told first.
+    if (swap?.outcome !== undefined) await put({ ...withoutKey(attempt), state: 'abandoned' });
+    await core.journal.release(id);
   }
-  // What became of its swap is told first.
-  if (swap?.outcome !== undefined) await put({ ...withoutKey(attempt), state: 'abandoned' });
-  await core.journal.release(id);
+  noteFreed(core, attempt, 'unpaid');
 }
 
 function withoutKey({ idempotencyKey: _key, ...attempt }: Attempt): Attempt {

@@ -6,7 +6,7 @@ import type { Attempt } from '../journal/types.js';
 import { capsSeen, type CapUse } from '../policy/caps.js';
 import { pinnedMints } from '../network.js';
 import type { Plan } from '../policy/plan.js';
-import { fits, type Receipt, type ReceiptFilter } from '../receipt.js';
+import { fits, type FreedReceipt, type Receipt, type ReceiptFilter } from '../receipt.js';
 import type { Call } from '../request.js';
 import { showable } from '../swap/check-quote.js';
 import type { SwapQuote, SwapRequest } from '../swap/types.js';
@@ -66,7 +66,7 @@ export interface Engine {
   quote(request: SwapRequest, signal: AbortSignal | undefined): Promise<SwapQuote>;
   balance(mint: string | readonly string[] | undefined, signal: AbortSignal | undefined): Promise<TokenBalance[]>;
   receipts(filter: ReceiptFilter): AsyncIterable<Receipt>;
-  resume(): Promise<Receipt[]>;
+  resume(): Promise<(Receipt | FreedReceipt)[]>;
   spent(): Promise<CapUse[]>;
   warm(): Promise<void>;
   close(): Promise<void>;

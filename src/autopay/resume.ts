@@ -1,10 +1,10 @@
 import type { Attempt } from '../journal/types.js';
-import type { Receipt } from '../receipt.js';
+import type { FreedReceipt, Receipt } from '../receipt.js';
 import type { Core } from './core.js';
 import { decide, follow, openOf, type Open } from './follow.js';
 import { deadOnes, endDecided, endUnpaid, freeDead, toAbandoned } from './dead.js';
 import { decidedOutcome, forgetAccounts } from './open-swaps.js';
-import { ownerOf } from './owner.js';
+import { takenUp, tellChanges } from './taken-up.js';
 
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
@@ -38,15 +38,12 @@ export async function freeDeadOnes(core: Core): Promise<boolean> {
   return freed > 0;
 }
 
-/** Payments that earlier processes left and a core has taken up, until {@link resume} has told what became of them: when each was signed, by its id. */
-const untold = new WeakMap<Core, Map<string, number>>();
-
 /**
  * Takes up what earlier processes left: the chain is asked about each signed payment, and what was reserved and never signed is freed.
- * What cannot be decided yet is followed in the background. Returns the receipts of all that was taken up, by this call or before it, and is decided since
- * it was last asked; throws only if nothing could be asked at all.
+ * What cannot be decided yet is followed in the background. Returns a record of all that was taken up, by this call or before it, and was decided or freed
+ * since it was last asked; throws only if nothing could be asked at all.
  */
-export async function resume(core: Core): Promise<Receipt[]> {
+export async function resume(core: Core): Promise<(Receipt | FreedReceipt)[]> {
   const failures: unknown[] = [];
   let answers = 0;
   const left = await takeOver(core);
@@ -63,18 +60,7 @@ export async function resume(core: Core): Promise<Receipt[]> {
   }
   for (const one of left.abandoned) if (!(await forgetIfOver(core, one).catch(() => false))) void waitForSwap(core, one);
   if (answers === 0 && failures.length > 0) throw failures[0];
-  return decidedSince(core);
-}
-
-/** What is decided of the payments that were taken up, as the journal has it: whatever in this process, or in another, found out. Each once. */
-async function decidedSince(core: Core): Promise<Receipt[]> {
-  const all = untold.get(core);
-  if (all === undefined || all.size === 0) return [];
-  const decided: Receipt[] = [];
-  for await (const { id, state, receipt } of core.journal.attempts(ownerOf(core), { since: Math.min(...all.values()) }))
-    if (all.has(id) && state !== 'signed' && receipt !== undefined) decided.push(receipt);
-  for (const { id } of decided) all.delete(id);
-  return decided;
+  return tellChanges(core);
 }
 
 /** What the chain has to decide. */
@@ -93,9 +79,10 @@ async function takeOver(core: Core): Promise<Left> {
     const { payment, receipt, id, amount } = attempt;
     if (payment === undefined || receipt === undefined) continue;
     await core.ledger.hold(payment.source, id, BigInt(amount));
-    untold.set(core, (untold.get(core) ?? new Map<string, number>()).set(id, attempt.at));
+    takenUp(core, attempt);
     open.push(openOf(core, { ...attempt, payment, receipt }));
   }
+  for (const attempt of abandoned) takenUp(core, attempt);
   const freed = await freeDead(core);
   return { open, abandoned: [...abandoned, ...freed.abandoned] };
 }

@@ -108,6 +108,7 @@ it.each([
   ['src/policy/lists.ts', 'ListOptions', 'docs/policy.md'],
   ['src/events.ts', 'EventDetails', 'docs/receipts-and-events.md'],
   ['src/receipt.ts', 'Receipt', 'docs/receipts-and-events.md'],
+  ['src/receipt.ts', 'FreedReceipt', 'docs/journals-and-recovery.md'],
   ['adapters/http/options.ts', 'HandlerOptions', 'docs/service.md'],
   ['adapters/webhooks/options.ts', 'WebhooksOptions', 'docs/webhooks.md'],
   ['src/journal/outbox.ts', 'WebhookDetails', 'docs/webhooks.md'],

@@ -10,6 +10,7 @@ import {
   type ClientOptions,
   type ErrorCode,
   type ExactChangeError,
+  type FreedReceipt,
   type HTTPInterceptor,
   type Receipt,
   type Signer,
@@ -70,5 +71,6 @@ describe('the client', () => {
   it('gives receipts whose amounts are strings', () => {
     expectTypeOf(receiptOf).returns.toEqualTypeOf<Receipt | undefined>();
     expectTypeOf<Receipt['payment']['amount']>().toEqualTypeOf<string>();
+    expectTypeOf<Client['resume']>().returns.resolves.items.toEqualTypeOf<Receipt | FreedReceipt>();
   });
 });

@@ -1,4 +1,4 @@
-import type { AttemptState, CapUse, ErrorCode, Funds, Moved, Receipt } from 'exact-change';
+import type { AttemptState, CapUse, ErrorCode, FreedReceipt, Funds, Moved, Receipt } from 'exact-change';
 
 /** A moment to be killed at: the count-th time that an edge is passed in a step. */
 export interface Moment {
@@ -39,7 +39,7 @@ export type Outcome =
 export type Message =
   | ({ readonly kind: 'passed' | 'killed' } & Moment)
   /** `states`: of all attempts, once resume() is done. */
-  | { readonly kind: 'resumed'; readonly receipts: readonly Receipt[]; readonly states: readonly AttemptState[] }
+  | { readonly kind: 'resumed'; readonly receipts: readonly (Receipt | FreedReceipt)[]; readonly states: readonly AttemptState[] }
   | { readonly kind: 'called'; readonly outcome: Outcome }
   /** Once nothing is reserved any more. */
   | { readonly kind: 'ended'; readonly spent: readonly CapUse[] };

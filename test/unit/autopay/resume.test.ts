@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { createHistories } from '../../../src/autopay/account-history.js';
 import { bodyClaim } from '../../../src/autopay/leave.js';
-import { resume, takeUp } from '../../../src/autopay/resume.js';
+import { freeDeadOnes, resume, takeUp } from '../../../src/autopay/resume.js';
 import { createEvents } from '../../../src/events.js';
 import { memoryJournal } from '../../../src/journal/memory.js';
 import { newWallet } from '../../../src/journal/registry.js';
 import type { Attempt } from '../../../src/journal/types.js';
+import { noSwapCost } from '../../../src/policy/cost.js';
 import { SOLANA_DEVNET, SOLANA_MAINNET } from '../../../src/network.js';
 import type { Runtime } from '../../../src/runtime.js';
 import { systemRuntime } from '../../../src/runtime.js';
@@ -124,12 +125,19 @@ const found =
 const nowhere = () => Promise.resolve([null]);
 const change = (account: string, before: bigint, after: bigint) => ({ account, owner: WALLET, mint: MINT, before, after });
 
+/** What is told of an attempt that was freed. */
+const freed = (id: string, state: 'abandoned' | 'unpaid', lamports = '0') => ({
+  ...{ id, url: 'https://seller.example/', method: 'GET', at: NOW - HOUR, state },
+  cost: { usd: '0', parts: { payments: '0', swaps: '0', fees: '0' }, lamports },
+});
+
 describe('a reservation that signed nothing', () => {
   it('is freed where its call must be dead', async () => {
     const { core, states, used } = await coreWith([attempt('dead')], past);
     expect(await used()).toBe(1_000_000n);
-    expect(await resume(core)).toEqual([]);
+    expect(await resume(core)).toEqual([freed('dead', 'unpaid')]);
     expect([await states(), await used()]).toEqual([{}, 0n]);
+    expect(await resume(core)).toEqual([]);
   });
 
   it('is kept while a call claims it, however long that takes', async () => {
@@ -146,6 +154,19 @@ describe('a reservation that signed nothing', () => {
     const claims = { ...core.claims, live: async (ids: readonly string[]) => (await journal.put(signed('young')), live(ids)) };
     await resume({ ...core, claims });
     expect(await states()).toEqual({ young: 'signed' });
+  });
+
+  it('is not called freed if it was signed between the last look at it and its end', async () => {
+    const { core, journal, states } = await coreWith([attempt('young')], past);
+    const release = async (id: string) => (await journal.put(signed(id)), journal.release(id));
+    expect(await resume({ ...core, journal: { ...journal, release } })).toEqual([]);
+    expect(await states()).toEqual({ young: 'signed' });
+  });
+
+  it('is told of by the next call if a payment freed it before', async () => {
+    const { core } = await coreWith([attempt('dead')], past);
+    expect(await freeDeadOnes(core)).toBe(true);
+    expect([await resume(core), await resume(core)]).toEqual([[freed('dead', 'unpaid')], []]);
   });
 });
 
@@ -170,8 +191,21 @@ describe('a reservation with a signed swap', () => {
     ['is kept while no node answers', { ...past, down: true }, {}, { dead: 'abandoned' }],
   ])('%s', async (_, node, part, left) => {
     const { core, states } = await coreWith([attempt('dead', { swap })], node, part);
-    await resume(core);
+    const [told, again] = [await resume(core), await resume(core)];
     expect(await states()).toEqual(left);
+    // Its price is free in any case.
+    expect([told.map(({ state }) => state), again]).toEqual([['dead' in left ? 'abandoned' : 'unpaid'], []]);
+  });
+
+  it('is told of with what its swap brought and took', async () => {
+    const swapping = { ...noSwapCost, swaps: 1, lamports: '7000' };
+    const landed = { statuses: found('confirmed') };
+    const { core } = await coreWith([attempt('dead', { swap, swapping })], past, landed);
+    const { signature, inputMint, outputMint, provider } = swap;
+    const { inAmount, outAmount } = quoted;
+    expect(await resume(core)).toEqual([
+      { ...freed('dead', 'unpaid', '7000'), swap: { signature, inputMint, inAmount, outputMint, outAmount, provider } },
+    ]);
   });
 
   it.each([
@@ -230,10 +264,11 @@ describe('a reservation with a signed swap', () => {
       { ...failedSwap, height: 1n },
       { statuses: () => Promise.resolve([status]) },
     );
-    await resume(core);
+    expect(await resume(core)).toEqual([freed('dead', 'abandoned')]);
     status = { slot: 1, commitment: 'finalized', error: '"X"' };
     await pass(1_000);
     expect(await states()).toEqual({});
+    expect([await resume(core), await resume(core)]).toEqual([[freed('dead', 'unpaid')], []]);
   });
 
   it('gives its budget and its key back at once', async () => {
@@ -273,7 +308,7 @@ describe('signed payments', () => {
     };
     const lone: Rpc = { ...faulty, alone: () => [faulty] };
     const receipts = await resume({ ...core, rpc: lone, histories: createHistories(lone, core.config.runtime) });
-    expect(receipts).toMatchObject([{ id: 'paid', state: 'settled', payment: { signature: 'tx' } }]);
+    expect(receipts).toMatchObject([{ id: 'paid', state: 'settled', payment: { signature: 'tx' } }, freed('dead', 'unpaid')]);
     expect(await states()).toEqual({ stuck: 'signed', paid: 'settled' });
   });
 
