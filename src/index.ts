@@ -72,7 +72,7 @@ export type { ClientOptions, LocalOptions, Timeouts } from './config.js';
 export type { InterceptorOptions } from './interceptor.js';
 export type { Payment, PayOptions, SwapResult } from './autopay/engine.js';
 export type { ClientEvent, EventDetails, EventName, Listener } from './events.js';
-export type { Known } from './journal/book.js';
+export type { IsFresh, Known } from './journal/book.js';
 export type { Reading } from './journal/book.js';
 export type { Ledger, Taken } from './journal/ledger.js';
 export type { Locks } from './journal/locks.js';

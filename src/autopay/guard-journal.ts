@@ -37,11 +37,11 @@ export function guardCoordination({ ledger, locks, claims, next }: Coordination,
   };
   return {
     ledger: {
-      available: (account, since) => call('balance', () => ledger.available(account, since)),
+      available: (account, isFresh) => call('balance', () => ledger.available(account, isFresh)),
       held: (account) => call('balance', () => ledger.held(account)),
       see: (account, known, moved) => call('balance', () => ledger.see(account, known, moved)),
       forget: (account) => call('balance', () => ledger.forget(account)),
-      take: (account, id, amount, since) => call('hold', () => ledger.take(account, id, amount, since)),
+      take: (account, id, amount, isFresh) => call('hold', () => ledger.take(account, id, amount, isFresh)),
       hold: (account, id, amount) => call('hold', () => ledger.hold(account, id, amount)),
       spend: (account, id, slot) => call('hold', () => ledger.spend(account, id, slot)),
       release: (account, id) => call('hold', () => ledger.release(account, id)),

@@ -13,7 +13,7 @@ import { broughtBy, concernsCandidate, findFunding, isPinned, MAX_CANDIDATES, sh
 import { finishOpenSwaps } from './open-swaps.js';
 import { mintLock, runSwap, runWrap, type Swapped } from './run-swap.js';
 import { isOverCap, type SwapTaking } from './swap-cost.js';
-import { freshSince, knownAvailable, survey, type Facts } from './survey.js';
+import { freshIn, knownAvailable, survey, type Facts } from './survey.js';
 
 interface Task {
   /** The attempt's. */
@@ -216,7 +216,7 @@ function holdNow(core: Core, { offer, facts }: Choice, id: string, signal: Abort
 }
 
 function takeKnown(core: Core, { offer, facts }: Pick<Choice, 'offer' | 'facts'>, id: string): Promise<Taken | undefined> {
-  return core.ledger.take(facts.source, id, offer.amount, freshSince(core));
+  return core.ledger.take(facts.source, id, offer.amount, freshIn(core));
 }
 
 async function freshFacts(core: Core, { offer, facts }: Pick<Choice, 'offer' | 'facts'>, signal: AbortSignal | undefined): Promise<Facts> {

@@ -1,5 +1,6 @@
 import { FundsError, ProtocolError, type ExactChangeError } from '../errors.js';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, pinnedMint } from '../network.js';
+import type { IsFresh } from '../journal/book.js';
 import { associatedTokenAddress, decodeMint, decodeTokenAccount } from '../solana/accounts.js';
 import type { Account } from '../solana/rpc.js';
 import type { Address } from '../solana/types.js';
@@ -51,12 +52,12 @@ export async function survey(core: Core, offers: readonly Offer[], signal: Abort
 
 /** The balance of one of our accounts, less what is promised; undefined where it has to be read first. */
 export function knownAvailable(core: Core, source: Address): Promise<bigint | undefined> {
-  return core.ledger.available(source, freshSince(core));
+  return core.ledger.available(source, freshIn(core));
 }
 
-/** The oldest balance that is taken for true. */
-export function freshSince({ config }: Core): number {
-  return config.runtime.now() - BALANCE_MAX_AGE_MS;
+/** Which balances are taken for true: none from before the clock was set back, and those that a machine has seen whose clock is a little ahead. */
+export function freshIn({ config: { runtime } }: Core): IsFresh {
+  return (at) => Math.abs(runtime.now() - at) <= BALANCE_MAX_AGE_MS;
 }
 
 function memoryOf(core: Core): Memory {

@@ -54,9 +54,12 @@ export function heldOf({ holds }: Book): bigint {
   return holds.reduce((sum, { amount }) => sum + amount, 0n);
 }
 
-/** What can be spent: the balance less what is promised, undefined where it was last seen before `since`. */
-export function availableIn(book: Book, since: number): bigint | undefined {
-  if (book.known === undefined || book.known.at < since) return undefined;
+/** Whether a balance that was seen then (ms since the epoch) is still taken for true. */
+export type IsFresh = (at: number) => boolean;
+
+/** What can be spent: the balance less what is promised, undefined if it was not seen lately. */
+export function availableIn(book: Book, isFresh: IsFresh): bigint | undefined {
+  if (book.known === undefined || !isFresh(book.known.at)) return undefined;
   const free = book.known.amount - heldOf(book);
   return free > 0n ? free : 0n;
 }

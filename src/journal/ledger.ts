@@ -10,21 +10,22 @@ import {
   see,
   spend,
   type Book,
+  type IsFresh,
   type Known,
   type Reading,
 } from './book.js';
 
 /** What a wallet's accounts hold, less what is promised to payments and swaps in flight. Accounts are token account addresses, and the wallet's own for lamports. */
 export interface Ledger {
-  /** What can be spent of an account; undefined where its balance was last seen before `since` (ms since the epoch) and has to be read. */
-  available(account: string, since: number): Promise<bigint | undefined>;
+  /** What can be spent of an account; undefined if its balance was not seen lately and has to be read. */
+  available(account: string, isFresh: IsFresh): Promise<bigint | undefined>;
   /** What is promised to attempts in flight. */
   held(account: string): Promise<bigint>;
   /** Takes down a balance as the chain shows it; `moved` is what is known to have come in, or gone out, since the last time. */
   see(account: string, known: Known, moved?: bigint): Promise<void>;
   forget(account: string): Promise<void>;
   /** Holds an amount for an attempt if it is there, as one step; undefined unless the attempt has its hold. */
-  take(account: string, id: string, amount: bigint, since: number): Promise<Taken | undefined>;
+  take(account: string, id: string, amount: bigint, isFresh: IsFresh): Promise<Taken | undefined>;
   /** Holds an amount for an attempt that has signed it already; nothing where it is held, or the chain shows that it was spent. */
   hold(account: string, id: string, amount: bigint): Promise<void>;
   /** Ends a hold: the tokens left, in `slot` where the chain shows it. Without a hold, nothing. */
@@ -49,13 +50,13 @@ export interface BookShelf {
 export function ledgerOver({ read, change }: BookShelf): Ledger {
   const to = (account: string, next: (book: Book) => Book) => change(account, (book) => ({ book: next(book), result: undefined }));
   return {
-    available: async (account, since) => availableIn(await read(account), since),
+    available: async (account, isFresh) => availableIn(await read(account), isFresh),
     held: async (account) => heldOf(await read(account)),
     see: (account, known, moved) => to(account, (book) => see(book, known, moved)),
     forget: (account) => to(account, forget),
-    take: (account, id, amount, since) =>
+    take: (account, id, amount, isFresh) =>
       change(account, (book) => {
-        const isThere = !isSpent(book, id) && (availableIn(book, since) ?? 0n) >= amount;
+        const isThere = !isSpent(book, id) && (availableIn(book, isFresh) ?? 0n) >= amount;
         const taken = { before: book.reading };
         if (isThere) return { book: hold(book, id, amount), result: taken };
         return { book, result: isHeld(book, id) ? taken : undefined };

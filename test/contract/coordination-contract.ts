@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Coordination, Owner } from '../../src/journal/types.js';
 import { reopened, type OpenJournal } from './journal-contract.js';
+import { seenSince } from '../helpers/seen-since.js';
 
 /** Every promise of what payers in several processes share. Two of them are two journals that are open on one store at once. */
 export function coordinationContract(name: string, open: () => Promise<OpenJournal>): void {
@@ -27,32 +28,32 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
 
     describe('by a ledger', () => {
       it('that both see', async () => {
-        expect(await theirs.ledger.available('account', 0)).toBeUndefined();
+        expect(await theirs.ledger.available('account', seenSince(0))).toBeUndefined();
         await mine.ledger.see('account', { amount: 100n, at: 1_000, slot: 7 });
-        expect(await theirs.ledger.available('account', 1_000)).toBe(100n);
-        expect(await theirs.ledger.available('account', 1_001)).toBeUndefined();
+        expect(await theirs.ledger.available('account', seenSince(1_000))).toBe(100n);
+        expect(await theirs.ledger.available('account', seenSince(1_001))).toBeUndefined();
         await theirs.ledger.hold('account', 'one', 30n);
-        expect([await mine.ledger.available('account', 0), await mine.ledger.held('account')]).toEqual([70n, 30n]);
+        expect([await mine.ledger.available('account', seenSince(0)), await mine.ledger.held('account')]).toEqual([70n, 30n]);
         await mine.ledger.spend('account', 'one', 8);
-        expect([await theirs.ledger.available('account', 0), await theirs.ledger.held('account')]).toEqual([70n, 0n]);
+        expect([await theirs.ledger.available('account', seenSince(0)), await theirs.ledger.held('account')]).toEqual([70n, 0n]);
         await theirs.ledger.forget('account');
-        expect(await mine.ledger.available('account', 0)).toBeUndefined();
+        expect(await mine.ledger.available('account', seenSince(0))).toBeUndefined();
       });
 
       it('that promises nothing twice, however many take at once', async () => {
         await mine.ledger.see('account', { amount: 105n, at: 0 });
         const takes = Array.from({ length: 40 }, (_, index) =>
-          (index % 2 === 0 ? mine : theirs).ledger.take('account', `${index}`, 10n, 0),
+          (index % 2 === 0 ? mine : theirs).ledger.take('account', `${index}`, 10n, seenSince(0)),
         );
         expect((await Promise.all(takes)).filter((taken) => taken !== undefined)).toHaveLength(10);
-        expect([await mine.ledger.available('account', 0), await theirs.ledger.held('account')]).toEqual([5n, 100n]);
+        expect([await mine.ledger.available('account', seenSince(0)), await theirs.ledger.held('account')]).toEqual([5n, 100n]);
       });
 
       it('that takes nothing of a balance that was seen too long ago', async () => {
         await mine.ledger.see('account', { amount: 100n, at: 1_000 });
-        expect(await theirs.ledger.take('account', 'one', 1n, 1_001)).toBeUndefined();
-        expect(await theirs.ledger.take('account', 'one', 101n, 1_000)).toBeUndefined();
-        expect(await theirs.ledger.take('account', 'one', 100n, 1_000)).toEqual({ before: undefined });
+        expect(await theirs.ledger.take('account', 'one', 1n, seenSince(1_001))).toBeUndefined();
+        expect(await theirs.ledger.take('account', 'one', 101n, seenSince(1_000))).toBeUndefined();
+        expect(await theirs.ledger.take('account', 'one', 100n, seenSince(1_000))).toEqual({ before: undefined });
       });
 
       it('that ends a hold once, whichever payer does', async () => {
@@ -62,7 +63,7 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
         await Promise.all([mine.ledger.spend('account', 'one', 7), theirs.ledger.spend('account', 'one', 7)]);
         await Promise.all([mine.ledger.release('account', 'two'), theirs.ledger.spend('account', 'no such hold')]);
         await theirs.ledger.hold('account', 'one', 10n);
-        expect([await mine.ledger.available('account', 0), await mine.ledger.held('account')]).toEqual([90n, 0n]);
+        expect([await mine.ledger.available('account', seenSince(0)), await mine.ledger.held('account')]).toEqual([90n, 0n]);
       });
 
       it('exactly: amounts of any size, and what moved besides', async () => {
@@ -70,16 +71,16 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
         await mine.ledger.see('account', { amount: huge, at: 0 });
         await theirs.ledger.hold('account', 'one', 1n);
         await theirs.ledger.see('account', { amount: huge + 4n, at: 1 }, 5n);
-        expect(await mine.ledger.available('account', 1)).toBe(huge + 4n);
+        expect(await mine.ledger.available('account', seenSince(1))).toBe(huge + 4n);
       });
 
       it('of each account, and each owner, by itself', async () => {
         await mine.ledger.see('account', { amount: 100n, at: 0 });
         await mine.ledger.hold('account', 'one', 10n);
         const others = [{ wallet: randomUUID() }, { network: 'another' }].map((over) => coordinationOf(there, { ...owner, ...over }));
-        expect(await theirs.ledger.available('other', 0)).toBeUndefined();
+        expect(await theirs.ledger.available('other', seenSince(0))).toBeUndefined();
         for (const { ledger } of others) {
-          expect(await ledger.available('account', 0)).toBeUndefined();
+          expect(await ledger.available('account', seenSince(0))).toBeUndefined();
           expect(await ledger.held('account')).toBe(0n);
         }
       });
@@ -88,7 +89,7 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
         await mine.ledger.see('account', { amount: 100n, at: 0 });
         await mine.ledger.hold('account', 'one', 10n);
         await here.close();
-        expect([await theirs.ledger.available('account', 0), await theirs.ledger.held('account')]).toEqual([90n, 10n]);
+        expect([await theirs.ledger.available('account', seenSince(0)), await theirs.ledger.held('account')]).toEqual([90n, 10n]);
       });
     });
 

@@ -1,3 +1,6 @@
+import { createKeyPairSignerFromBytes } from '@solana/kit';
+import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
+import { ExactSvmScheme } from '@x402/svm/exact/client';
 import { memoryJournal, SOLANA_MAINNET, type ClientOptions } from 'exact-change';
 import { createSandbox, type Sandbox } from 'exact-change/sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -6,7 +9,7 @@ import type { Attempt } from '../../src/journal/types.js';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { attemptOf, DAY_MS } from '../helpers/attempts.js';
 import { until } from '../helpers/chain.js';
-import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { closePayers, failureOf, payerOf, payerOn, secretBytes, type Payer } from '../helpers/payer.js';
 import { answerTerms, isPaid, startSeller, type Seller } from '../helpers/seller.js';
 import { offerOf, settle } from '../helpers/settling.js';
 import { signedOf, timesSpent } from '../helpers/spends.js';
@@ -96,6 +99,20 @@ describe('a clock that jumps', () => {
     expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC')]).toEqual([1, 1]);
     await failureOf(payer.client.fetch(seller.url, post), 'already_spent');
     expect(signedOf(payer, 'payment')).toBe(1);
+  });
+
+  it('back by an hour makes no old balance a new one: what another program spent is seen', async () => {
+    const wallet = await sandbox.createWallet({ USDC: '0.025' });
+    const payer = payerOf(sandbox, wallet);
+    expect((await payer.client.fetch(url('/usdc'))).status).toBe(200);
+    const signer = await createKeyPairSignerFromBytes(secretBytes(wallet.secretKey));
+    const official = new x402Client()
+      .register(SOLANA_MAINNET, new ExactSvmScheme(signer, { rpcUrl: sandbox.rpcUrl }))
+      .setSpendControls(false);
+    expect((await wrapFetchWithPayment(fetch, official)(url('/usdc'))).status).toBe(200);
+    jump(-3_600_000);
+    await failureOf(payer.client.fetch(url('/usdc')), 'insufficient_funds');
+    expect([signedOf(payer, 'payment'), await timesSpent(sandbox, payer, 'USDC')]).toEqual([1, 2]);
   });
 
   it('past a window leaves in it the payment that still waits to be approved', async () => {

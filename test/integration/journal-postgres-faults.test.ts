@@ -5,6 +5,7 @@ import { attemptOf, dayCap, listOf, NOW } from '../helpers/attempts.js';
 import { until } from '../helpers/chain.js';
 import { failureOf } from '../helpers/payer.js';
 import { startPostgres, wireTo, withClient, type Postgres, type Wire } from '../helpers/postgres.js';
+import { seenSince } from '../helpers/seen-since.js';
 
 const owner = { wallet: 'wallet', network: 'network' };
 
@@ -43,9 +44,9 @@ function callsOf(one: PostgresJournal): [string, () => Promise<unknown>][] {
     ['similar', () => one.similar(owner, 'fingerprint', undefined)],
     ['attempts', () => listOf(one.attempts(owner))],
     ['used', () => one.used(owner, [dayCap(0n)], NOW)],
-    ['ledger.available', () => ledger.available('account', 0)],
+    ['ledger.available', () => ledger.available('account', seenSince(0))],
     ['ledger.see', () => ledger.see('account', { amount: 1n, at: 0 })],
-    ['ledger.take', () => ledger.take('account', 'one', 1n, 0)],
+    ['ledger.take', () => ledger.take('account', 'one', 1n, seenSince(0))],
     ['locks.hold', () => locks.hold(['a', 'b'], async () => 'held')],
     ['claims.take', () => claims.take('one')],
     ['claims.live', () => claims.live(['one'])],

@@ -2,6 +2,7 @@
 import { createInterface } from 'node:readline';
 import { postgresJournal } from 'exact-change/journal/postgres';
 import { attemptOf, dayCap, NOW } from '../helpers/attempts.js';
+import { seenSince } from '../helpers/seen-since.js';
 
 type Task =
   | {
@@ -38,7 +39,7 @@ if (task.what === 'race') {
     const result = await journal.reserve(attempt, []);
     return result !== undefined && 'taken' in result ? result.taken.id : attempt.id;
   });
-  const taken = await count(takes, (index) => ledger.take('account', `${name} ${index}`, 10n, 0));
+  const taken = await count(takes, (index) => ledger.take('account', `${name} ${index}`, 10n, seenSince(0)));
   const numbers = await count(20, () => next('blockhash'));
   tell({ reserved: results.filter((one) => one === undefined).length, winners, taken: taken.filter((one) => one).length, numbers });
   lines.close();

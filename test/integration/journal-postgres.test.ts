@@ -8,6 +8,7 @@ import { attemptOf, dayCap, idsOf, listOf, NOW } from '../helpers/attempts.js';
 import { until } from '../helpers/chain.js';
 import { failureOf } from '../helpers/payer.js';
 import { startPostgres, withClient, type Postgres } from '../helpers/postgres.js';
+import { seenSince } from '../helpers/seen-since.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const owner = { wallet: 'wallet', network: 'network' };
@@ -123,7 +124,7 @@ describe('tables', () => {
     expect(await journal.reserve(attemptOf(), [dayCap(20_000n)])).toBeUndefined();
     await ledger.see('account', { amount: 5n, at: 0 });
     await claims.take('one');
-    expect([await locks.hold(['swap'], () => next('name')), await ledger.available('account', 0)]).toEqual([1, 5n]);
+    expect([await locks.hold(['swap'], () => next('name')), await ledger.available('account', seenSince(0))]).toEqual([1, 5n]);
     await journal.close();
   });
 

@@ -35,7 +35,7 @@ async function followed(node: FakeNode) {
     seen: new Set(),
   } as unknown as Open;
   // What is free, and what is held.
-  const left = async () => [await ledger.available('source', 0), await ledger.held('source')];
+  const left = async () => [await ledger.available('source', () => true), await ledger.held('source')];
   return { core, open, closing, asked, left };
 }
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { availableIn, emptyBook, forget, heldOf, hold, release, see, spend, type Book } from '../../../src/journal/book.js';
+import { seenSince } from '../../helpers/seen-since.js';
 
 type Change = (book: Book) => Book;
 const after = (...changes: Change[]) => changes.reduce((book, change) => change(book), emptyBook);
@@ -24,16 +25,16 @@ const known = (book: Book) => book.known?.amount;
 
 describe('what is known', () => {
   it('is as old as it may be, to the millisecond, and can be forgotten', () => {
-    expect(availableIn(emptyBook, 0)).toBeUndefined();
+    expect(availableIn(emptyBook, seenSince(0))).toBeUndefined();
     const book = after(seen(5n, 1_000));
-    expect([availableIn(book, 1_000), availableIn(book, 1_001)]).toEqual([5n, undefined]);
-    expect(availableIn(see(book, { amount: 7n, at: 2_000 }), 1_001)).toBe(7n);
-    expect(availableIn(forget(book), 0)).toBeUndefined();
+    expect([availableIn(book, seenSince(1_000)), availableIn(book, seenSince(1_001))]).toEqual([5n, undefined]);
+    expect(availableIn(see(book, { amount: 7n, at: 2_000 }), seenSince(1_001))).toBe(7n);
+    expect(availableIn(forget(book), seenSince(0))).toBeUndefined();
   });
 
   it('can be spent only as far as it is not promised, and never below nothing', () => {
-    expect(availableIn(after(seen(100n), held('a', 30n), held('b', 50n)), 0)).toBe(20n);
-    expect(availableIn(after(seen(100n), held('a', 130n)), 0)).toBe(0n);
+    expect(availableIn(after(seen(100n), held('a', 30n), held('b', 50n)), seenSince(0))).toBe(20n);
+    expect(availableIn(after(seen(100n), held('a', 130n)), seenSince(0))).toBe(0n);
   });
 });
 
@@ -100,12 +101,12 @@ describe('a balance that is read while payments are in flight', () => {
 
   it.each([100n, 90n, 80n, 70n])('of %d is what was known, less what they will take, whichever of them have landed', (amount) => {
     const book = read(amount);
-    expect(availableIn(book, 1)).toBe(70n);
-    expect(availableIn(spend(spend(book, 'one'), 'two'), 1)).toBe(70n);
+    expect(availableIn(book, seenSince(1))).toBe(70n);
+    expect(availableIn(spend(spend(book, 'one'), 'two'), seenSince(1))).toBe(70n);
   });
 
   it('counts what is known to have come in besides', () => {
-    for (const landed of [0n, 10n, 30n]) expect(availableIn(read(150n - landed, 50n), 1)).toBe(120n);
+    for (const landed of [0n, 10n, 30n]) expect(availableIn(read(150n - landed, 50n), seenSince(1))).toBe(120n);
   });
 
   it.each([130n, 69n])('of %d is taken as it is: they do not explain it', (amount) => {
