@@ -1,4 +1,4 @@
-import { isExactChangeError, TransportError, type ExactChangeError } from '../../../src/errors.js';
+import { cleanText, isExactChangeError, TransportError, type ExactChangeError } from '../../../src/errors.js';
 
 export function damaged(path: string, offset: number): TransportError<'journal_damaged'> {
   return new TransportError(
@@ -12,7 +12,7 @@ export function damaged(path: string, offset: number): TransportError<'journal_d
 /** What keeps a journal from being used, as it is told to callers. */
 export function unavailable(path: string, cause: unknown): ExactChangeError {
   if (isExactChangeError(cause)) return cause;
-  const why = cause instanceof Error ? ` (${cause.message})` : '';
+  const why = cause instanceof Error ? ` (${cleanText(cause.message)})` : '';
   return new TransportError(
     'journal_unavailable',
     `The journal at ${path} could not be read or written${why}, so nothing more was signed or sent.`,

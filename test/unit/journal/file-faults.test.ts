@@ -1,9 +1,11 @@
+import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { onPlatform } from '../../../adapters/journal/file/disk.js';
 import { journalAt } from '../../../adapters/journal/file/journal.js';
 import { openLog, type FileLog } from '../../../adapters/journal/file/log.js';
 import { memoryJournal } from '../../../src/journal/memory.js';
 import type { Attempt, Journal } from '../../../src/journal/types.js';
+import { hideKey } from '../../../src/redact.js';
 import { attemptOf, dayCap, fullAttemptOf, listOf, NOW, totalCap } from '../../helpers/attempts.js';
 import { failure, fakeProcesses, MemoryDisk, type Step } from '../../helpers/memory-disk.js';
 
@@ -157,6 +159,17 @@ describe('a disk that fails', () => {
     const again = journalOn(disk, path);
     expect(await stateOf(again)).toBe(await stateOf(model));
     await again.close();
+  });
+
+  it('repeats what the disk says without keys of ours and what does not show', async () => {
+    hideKey('k3y-of-the-node');
+    const journal = journalOn(new MemoryDisk(), '/told', undefined, (call) => {
+      if (call === 'write') throw new Error(`ENOSPC: no space left\u202e on k3y-of-the-node${' and on'.repeat(100)}`);
+    });
+    const error: unknown = await journal.reserve(attemptOf(), []).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ message: expect.stringContaining('(ENOSPC: no space left  on [hidden] and on') });
+    expect(inspect(error, { depth: Infinity })).not.toContain('k3y-of-the-node');
+    expect(String(error).length).toBeLessThan(400);
   });
 
   it('refuses all that shared the write: no caller is told of a limit that was never reached', async () => {
