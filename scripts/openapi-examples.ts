@@ -126,7 +126,7 @@ export const examples: { readonly [O in OperationId | WebhookOperationId]: Examp
   balance: { request: { wallet: WALLET, mint: [USDC] }, answer: balance, problem: problemOf(unknownMint) },
   parsePayment: { request: paymentRequired, answer: parsed, problem: serviceProblem('unsupported_media_type', 'The body is not JSON.') },
   autoPay: { request: { paymentRequired, wallet: WALLET, autoSwap: true }, answer: step, problem: secret },
-  listWebhooks: { request: {}, answer: [endpoint], problem: serviceProblem('unauthorized', 'This service does not know who asks.') },
+  listWebhooks: { request: {}, answer: [endpoint], problem: serviceProblem('unauthorized', 'This service does not know the caller.') },
   registerWebhook: { request: asked, answer: told, problem: problemOf(unknownEvent) },
   removeWebhook: { request: { id: endpoint.id }, answer: { removed: true }, problem: noEndpoint },
   rotateWebhook: { request: { id: endpoint.id }, answer: told, problem: noEndpoint },

@@ -32,7 +32,7 @@ export async function callerBehind({ request, signal }: Asked, callerOf: CallerO
   // Nothing is registered for a caller that has been told that there was no answer.
   throwIfAborted(signal);
   if (given === undefined)
-    throw new RequestRefusal('unauthorized', 'This service does not know who asks. Send the key that its operator gave you.');
+    throw new RequestRefusal('unauthorized', 'This service does not know the caller. Send the key that its operator gave you.');
   if (!isCaller(given))
     throw new TypeError('callerOf has to give an id of 1 to 256 characters, and wallets as base58 addresses where it names any.');
   return given;
