@@ -339,6 +339,13 @@ describe('the options of serve', () => {
     expect(() => serve(handler, { port: 0, ...options })).toThrow(expect.objectContaining({ code: 'invalid_option', details: { option } }));
   });
 
+  it('leave it on 127.0.0.1, which no other machine reaches, unless they name an address', async () => {
+    const { port } = await serving();
+    expect((await fetch(`http://127.0.0.1:${port}/api/health`)).status).toBe(200);
+    // Another address of this machine.
+    await expect(fetch(`http://127.0.0.2:${port}/api/health`)).rejects.toThrow('fetch failed');
+  });
+
   it('name a port that is in use by an error', async () => {
     const { port } = await serving();
     await expect(serve(handler, { port })).rejects.toMatchObject({ code: 'EADDRINUSE' });

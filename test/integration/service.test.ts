@@ -11,10 +11,13 @@ import {
 import { local } from 'exact-change';
 import { apiKeys, createHandler } from 'exact-change/http';
 import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { base64, envelopeV2 } from '../fixtures/malformed-402.js';
 import { startLegacySeller, type LegacySeller } from '../fixtures/legacy/seller.js';
 import { landed, rpc, tokenAmount, until } from '../helpers/chain.js';
+import { startSeller } from '../helpers/seller.js';
 import { served, type Served } from '../helpers/served.js';
+import { offerOf } from '../helpers/settling.js';
 
 /** What a caller reads of an answer: any of it may be missing. */
 interface Answer {
@@ -53,8 +56,8 @@ async function get(path: string): Promise<Answer> {
   return answerOf(await fetch(service.url + path, { headers }));
 }
 
-async function post(path: string, body: object): Promise<Answer> {
-  const init = { method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(body) };
+async function post(path: string, body: object, more: Readonly<Record<string, string>> = {}): Promise<Answer> {
+  const init = { method: 'POST', headers: { ...headers, ...more, 'content-type': 'application/json' }, body: JSON.stringify(body) };
   return answerOf(await fetch(service.url + path, init));
 }
 
@@ -231,6 +234,34 @@ describe('the service over a socket', () => {
     for (const answer of answers) expect(answer).toMatchObject({ status: 400, code: 'secret_refused' });
     expect(JSON.stringify(answers)).not.toContain(wallet.secretKey);
     expect(sandbox.controls.node.calls()).toBe(calls);
+  });
+
+  it('asks for no address that a request names', async () => {
+    const named = await startSeller((_, response) => response.writeHead(402).end());
+    onTestFinished(() => named.close());
+    const wallet = await sandbox.createWallet({ USDC: '1' });
+    const places = {
+      url: named.url,
+      resource: named.url,
+      facilitator: named.url,
+      rpcUrl: named.url,
+      jupiterUrl: named.url,
+      apiUrl: named.url,
+    };
+    const terms = envelopeV2([offerOf(sandbox, { ...places, extra: { feePayer: sandbox.feePayer, ...places } })], {
+      resource: places,
+      ...places,
+    });
+    const header = { 'payment-required': base64(terms), location: named.url, link: `<${named.url}>; rel="payment"` };
+    const paymentRequired = { url: `${named.url}/paid`, status: 402, headers: header, body: JSON.stringify(terms) };
+    const asked = { 'x-forwarded-host': new URL(named.url).host, referer: named.url, origin: named.url };
+    expect(await post('/api/x402/parse-payment', paymentRequired, asked)).toMatchObject({ offers: [{ payable: true }] });
+    const planned = await post('/api/x402/auto-pay', { paymentRequired, wallet: wallet.address, autoSwap: true }, asked);
+    expect(planned).toMatchObject({ state: 'ready_to_sign' });
+    const { signature: _, wire } = await sign(wallet, planned.payment?.transaction);
+    const request = { paymentRequired, wallet: wallet.address, signedPayment: wire };
+    expect(await post('/api/x402/auto-pay', request, asked)).toMatchObject({ state: 'ready_to_present' });
+    expect(named.seen).toEqual([]);
   });
 
   it('lets in callers that have its key, and tells all that it is there', async () => {
