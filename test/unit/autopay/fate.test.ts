@@ -123,6 +123,7 @@ describe('a payment that can never land', () => {
   it('is past all that an index lags if no busy account tells how far the index is', async () => {
     expect(await ask([past({}, { indexed: 'no votes', height: 2_751n })])).toEqual(never);
     expect(await ask([past({}, { indexed: 'refused', height: 2_751n })])).toEqual(never);
+    for (const indexed of ['no votes', 'refused'] as const) expect(await ask([past({}, { indexed, height: 2_750n })])).toEqual(open);
   });
 
   it('is known by all that its account has ever moved when what was read then was on a fork', async () => {
