@@ -12,7 +12,9 @@ export const urlOf = ({ seller, item }: Pick<Buy, 'seller' | 'item'>): string =>
  * A caller that wants one thing once, and repeats its call until it has it: over all that becomes of the process. With a key it goes on to repeat
  * the call after that.
  */
-export async function buy({ clock, trace }: World, machine: Machine, part: Buy): Promise<void> {
+export async function buy(world: World, machine: Machine, part: Buy): Promise<void> {
+  const { clock, trace } = world;
+  const kept: Kept = { header: undefined };
   const name = `item ${part.item}${part.key ? ' with its key' : ''}`;
   await clock.wait(part.at);
   for (let count = 0; count < part.tries; count += 1) {
@@ -24,25 +26,42 @@ export async function buy({ clock, trace }: World, machine: Machine, part: Buy):
     const client = clients[part.client % clients.length];
     if (client === undefined) return;
     const ended = machine.ended().then(() => 'the process ended');
-    const said = await Promise.race([attempt(client, part, clock.after), ended]);
+    const said = await Promise.race([attempt(world, client, part, kept), ended]);
     trace(`${name}: ${said}`);
     if (!part.key && (said === 'done' || said === 'already_spent')) return;
     // Its process had all of the answer before it ended: what it repeats after that is another purchase.
-    if (!part.key && said === 'the process ended' && machine.arrived.has(urlOf(part))) return;
+    if (!part.key && said === 'the process ended' && machine.arrived.has(new URL(urlOf(part)).pathname)) return;
     await clock.wait(part.gap);
   }
 }
 
-async function attempt(client: Client, part: Buy, after: (ms: number, call: () => void) => void): Promise<string> {
+/** What a caller that sends its payment by itself keeps, whatever becomes of the process: a second payment would be a second purchase. */
+interface Kept {
+  header: { readonly name: string; readonly value: string } | undefined;
+}
+
+async function attempt(world: World, client: Client, part: Buy, kept: Kept): Promise<string> {
+  const { clock, traffic } = world;
   const stop = new AbortController();
-  if (part.abort !== undefined) after(part.abort, () => stop.abort(new Error('the caller gives up')));
+  if (part.abort !== undefined) clock.after(part.abort, () => stop.abort(new Error('the caller gives up')));
+  const signal = part.abort === undefined ? world.signal : stop.signal;
+  const [url, { method }] = [urlOf(part), part];
+  const init = { method, ...(method === 'POST' ? { body: 'please' } : {}), ...(signal === undefined ? {} : { signal }) };
   try {
-    const response = await client.fetch(urlOf(part), {
-      method: part.method,
-      ...(part.method === 'POST' ? { body: 'please' } : {}),
-      ...(part.key ? { idempotencyKey: `key ${part.item}` } : {}),
-      ...(part.abort === undefined ? {} : { signal: stop.signal }),
-    });
+    if (part.plans) {
+      traffic.begins(method, url);
+      await client.plan(url, init);
+    }
+    if (part.own) {
+      const header = (kept.header ??= await payFor(world, client, part, signal));
+      if (header === undefined) return 'no terms';
+      traffic.hands(header.value);
+      const response = await client.fetch(url, { ...init, headers: { [header.name]: header.value } });
+      const isWhole = await read(response, part.reader);
+      return response.status === 200 && isWhole ? 'done' : `status ${response.status}`;
+    }
+    traffic.begins(method, url);
+    const response = await client.fetch(url, { ...init, ...(part.key ? { idempotencyKey: `key ${part.item}` } : {}) });
     const isWhole = await read(response, part.reader);
     return response.status === 200 && isWhole ? 'done' : `status ${response.status}${isWhole ? '' : ', read in part'}`;
   } catch (error) {
@@ -78,4 +97,23 @@ export async function read(response: Response, reader: Reader): Promise<boolean>
       }
     }
   }
+}
+
+/** The caller's own request for terms, and the header of a payment for them. */
+async function payFor(world: World, client: Client, part: Buy, signal: AbortSignal | undefined): Promise<Kept['header']> {
+  const unpaid = await ask(world, part, {});
+  if (unpaid === undefined || unpaid.status !== 402) return undefined;
+  const { header } = await client.pay(unpaid, { url: urlOf(part), ...(signal === undefined ? {} : { signal }) });
+  return header;
+}
+
+/** A request of the caller's own: no process of ours is between. Undefined if no answer comes. */
+export async function ask({ clock, serve }: World, part: Buy, headers: Readonly<Record<string, string>>): Promise<Response | undefined> {
+  const served = await serve(new URL(urlOf(part)), { method: part.method, headers: new Headers(headers), body: '' });
+  if (typeof served === 'string') {
+    await clock.wait(5_000);
+    return undefined;
+  }
+  await clock.wait(served.ms);
+  return served.response;
 }

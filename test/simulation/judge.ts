@@ -4,6 +4,7 @@ import { understood } from './instructions.js';
 import type { Machine } from './machine.js';
 import type { Limit, Part, Plan } from './plan.js';
 import { limitOf, measure, outsOf, shown, FINE, type Out } from './truth.js';
+import type { Traffic } from './traffic.js';
 import type { World } from './world.js';
 
 /** A promise that the chain shows to be broken. */
@@ -15,6 +16,9 @@ export interface Broken {
     | 'all is decided'
     | 'receipts are true'
     | 'only known instructions'
+    | 'sent as often as is safe'
+    | 'payments stay with their sellers'
+    | 'sellers can be paid'
     | 'goes on'
     | 'throws what it says';
   readonly how: string;
@@ -36,6 +40,9 @@ export function judge(world: World, machine: Machine, said: readonly Said[], att
     ...withinCaps(plan, machine, outs),
     ...said.flatMap((one) => tellsAll(plan, outs, one)),
     ...decided(plan, attempts, outs),
+    ...(plan.isService ? [] : sentSafely(world.traffic)),
+    ...stays(world, machine),
+    ...world.misfits().map((how) => ({ promise: 'sellers can be paid' as const, how })),
     ...machine.signed.flatMap(({ message, intent }) => {
       const how = understood(message, intent, tokens);
       return how === undefined ? [] : [{ promise: 'only known instructions' as const, how }];
@@ -43,18 +50,56 @@ export function judge(world: World, machine: Machine, said: readonly Said[], att
   ];
 }
 
+/** How often a call without a payment is sent, retries included, if its method changes nothing. */
+const MOST_ASKS = 3;
+
+/** A request that a seller may act on twice, or that has a payment, is sent once a call; one that changes nothing a few times. */
+function sentSafely({ calls, handed, asked, shown }: Traffic): Broken[] {
+  const broken: Broken[] = [];
+  const add = (how: string) => void broken.push({ promise: 'sent as often as is safe', how });
+  const most = (place: string) => {
+    const [path = ''] = place.split('?');
+    const [own, posted] = [calls.get(path) ?? 0, calls.get(path.replace('GET', 'POST')) ?? 0];
+    // What a redirect made of a POST is sent as often as that was.
+    return path.startsWith('GET') ? MOST_ASKS * own + posted : own;
+  };
+  for (const [place, count] of asked) if (count > most(place)) add(`${place} came ${count} times, of ${most(place)} at most`);
+  for (const [signature, all] of shown) {
+    const own = handed.get(signature);
+    const mayRepeat = all.every(({ method, hasId }) => method === 'GET' || hasId);
+    if (own !== undefined ? all.length > own : !mayRepeat && all.length > 1)
+      add(`payment ${signature} came ${all.length} times${own === undefined ? '' : `, and its caller sent it ${own} times`}`);
+  }
+  return broken;
+}
+
+function stays({ traffic }: World, { signed }: Machine): Broken[] {
+  const hosts = new Map(
+    signed.flatMap(({ signature, intent }) => (intent.kind === 'payment' ? [[signature, new URL(intent.url).host]] : [])),
+  );
+  return [...traffic.shown].flatMap(([signature, all]) =>
+    all
+      .filter(({ host }) => host !== hosts.get(signature))
+      .map(({ host }) => ({
+        promise: 'payments stay with their sellers' as const,
+        how: `the payment ${signature} for ${hosts.get(signature)} came to ${host}`,
+      })),
+  );
+}
+
 function onceEach({ resign }: Plan, outs: readonly Out[]): Broken[] {
   const payments = new Map<string, Out[]>();
   for (const out of outs) {
     if (out.payments === 0n || out.signed.intent.kind !== 'payment') continue;
-    const { url } = out.signed.intent;
-    payments.set(url, [...(payments.get(url) ?? []), out]);
+    // Wherever redirects lead, the path is that of the item.
+    const { pathname } = new URL(out.signed.intent.url);
+    payments.set(pathname, [...(payments.get(pathname) ?? []), out]);
   }
   return [...payments]
     .filter(([, all]) => all.length > 1 + resign)
-    .map(([url, all]) => ({
+    .map(([path, all]) => ({
       promise: 'paid once',
-      how: `${url} was paid ${all.length} times: signed at ${all.map(({ signed }) => seconds(signed.at)).join(', ')}, landed at ${all.map(({ landed }) => seconds(landed.at)).join(', ')}`,
+      how: `${path} was paid ${all.length} times: signed at ${all.map(({ signed }) => seconds(signed.at)).join(', ')}, landed at ${all.map(({ landed }) => seconds(landed.at)).join(', ')}`,
     }));
 }
 

@@ -2,10 +2,11 @@ import { createClient, local, memoryJournal, type Client, type Journal, type Loc
 import { journalAt } from '../../adapters/journal/file/journal.js';
 import { fakeProcesses, MemoryDisk } from '../helpers/memory-disk.js';
 import { NETWORK, signAsWallet, WALLET } from './places.js';
-import { policyOf } from './plan.js';
+import { isSeller, policyOf } from './plan.js';
 import { addressOf } from './wire.js';
 import { JUPITER_URL, NODE_URLS, type World } from './world.js';
 import type { Served } from './seller.js';
+import { paymentIn } from './traffic.js';
 
 /** One message that the library had signed. */
 export interface Signed {
@@ -31,11 +32,13 @@ export interface Machine {
   /** By a signature of a swap, or the address that a payment was signed for: the attempt and its host. */
   readonly swapsOf: ReadonlyMap<string, { readonly attempt: string; readonly host: string }>;
   readonly paymentsOf: ReadonlyMap<string, string>;
-  /** Addresses whose paid answer was read to its end by a process that had not ended yet. */
+  /** Paths of addresses whose paid answer was read to its end by a process that had not ended yet. */
   readonly arrived: ReadonlySet<string>;
   journal(): Journal;
 }
 
+/** As many as fetch follows. */
+const MOST_HOPS = 20;
 const SHELVES = ['exact-change.wallets.3', 'exact-change.file-journals.2'];
 
 export function createMachine(world: World): Machine {
@@ -64,19 +67,43 @@ export function createMachine(world: World): Machine {
 
   async function request(of: number, input: RequestInfo | URL, init: RequestInit = {}): Promise<Response> {
     await outside(of);
-    const url = new URL(input instanceof Request ? input.url : input);
-    const { signal, method = 'GET', headers, body } = init;
+    const { signal } = init;
     if (signal?.aborted === true) throw signal.reason;
-    const watched = (response: Response) =>
-      response.ok && isPaid(init) ? atItsEnd(response, () => void (of === life && isUp && arrived.add(url.href))) : response;
-    const served: Served = await world.serve(url, { method, headers: new Headers(headers), body: typeof body === 'string' ? body : '' });
-    return new Promise<Response>((resolve, reject) => {
+    const stopped = new Promise<never>((_, reject) => {
       const refuse = () => reject(signal?.reason instanceof Error ? signal.reason : new TypeError('aborted'));
+      // As fetch listens: until its garbage is collected, which is later than this run.
       signal?.addEventListener('abort', refuse, { once: true });
+    });
+    // Looked at below; an answer that came first leaves it unseen.
+    stopped.catch(() => undefined);
+    let url = new URL(input instanceof Request ? input.url : input);
+    let { method = 'GET', body } = init;
+    for (let hops = 0; hops <= MOST_HOPS; hops += 1) {
+      const response = await Promise.race([answered(of, url, { ...init, method, body: body ?? null }), stopped]);
+      const location = response.headers.get('location');
+      if (location === null || init.redirect === 'manual')
+        return hops === 0 ? response : Object.defineProperties(response, redirected(url));
+      if (init.redirect === 'error') break;
+      url = new URL(location, url);
+      if (response.status === 302 && method === 'POST') [method, body] = ['GET', null];
+    }
+    throw new TypeError('fetch failed');
+  }
+
+  /** One answer to one request. Rejects if the connection is lost. */
+  async function answered(of: number, url: URL, init: RequestInit): Promise<Response> {
+    const { method = 'GET', body } = init;
+    const headers = new Headers(init.headers);
+    if (isSeller(url)) world.traffic.comes(method, url, headers);
+    const watched = (response: Response) =>
+      response.ok && paymentIn(headers) !== undefined
+        ? atItsEnd(response, () => void (of === life && isUp && arrived.add(url.pathname)))
+        : response;
+    const served: Served = await world.serve(url, { method, headers, body: typeof body === 'string' ? body : '' });
+    return new Promise<Response>((resolve, reject) => {
       if (served === 'hangs') return;
       const deliver = () => {
         if (of !== life || !isUp) return;
-        signal?.removeEventListener('abort', refuse);
         // An answer that comes is a call to the outside too: a process may end right before it.
         outside(of).then(
           () =>
@@ -167,9 +194,9 @@ export function createMachine(world: World): Machine {
   };
 }
 
-function isPaid({ headers }: RequestInit): boolean {
-  const sent = new Headers(headers);
-  return sent.has('payment-signature') || sent.has('x-payment');
+/** What fetch says of a response that redirects led to. */
+function redirected({ href }: URL): PropertyDescriptorMap {
+  return { url: { value: href }, redirected: { value: true } };
 }
 
 /** The same response, which tells once its body was read to its end. */

@@ -1,8 +1,10 @@
+import type { Broken } from './judge.js';
+
 /** A mend that can be taken back: exact text of a file as it stands, and as it was before, or as a careless change would make it. */
 export interface Mend {
   readonly name: string;
   /** The promise that does not hold without it. */
-  readonly breaks: 'paid once' | 'within caps' | 'spent tells all' | 'all is decided';
+  readonly breaks: Broken['promise'];
   readonly changes: readonly { readonly file: string; readonly now: string; readonly before: string }[];
 }
 
@@ -114,6 +116,73 @@ export const mends: readonly Mend[] = [
         file: 'src/autopay/adopt.ts',
         now: '    if (idempotencyKey !== undefined || (lost && untold)) found.push({ ...attempt, payment, receipt });',
         before: '    if (idempotencyKey !== undefined) found.push({ ...attempt, payment, receipt });',
+      },
+    ],
+  },
+  {
+    name: 'swaps-have-a-limit',
+    breaks: 'within caps',
+    changes: [{ file: 'src/policy/cost.ts', now: '  add(SWAPS, BigInt(swaps.swaps));\n', before: '' }],
+  },
+  {
+    name: 'only-what-is-safe-is-retried',
+    breaks: 'sent as often as is safe',
+    changes: [
+      {
+        file: 'src/send-unpaid.ts',
+        now: "const isSafe = !call.paysItself && (call.method === 'GET' || call.method === 'HEAD');",
+        before: 'const isSafe = !call.paysItself;',
+      },
+    ],
+  },
+  {
+    name: 'headers-are-not-retried',
+    breaks: 'sent as often as is safe',
+    changes: [
+      {
+        file: 'src/send-unpaid.ts',
+        now: "const isSafe = !call.paysItself && (call.method === 'GET' || call.method === 'HEAD');",
+        before: "const isSafe = call.method === 'GET' || call.method === 'HEAD';",
+      },
+    ],
+  },
+  {
+    name: 'own-headers-follow-no-redirect',
+    breaks: 'payments stay with their sellers',
+    changes: [{ file: 'src/request.ts', now: '          ...(paysItself ? unfollowed(request, passed) : {}),\n', before: '' }],
+  },
+  {
+    name: 'payments-follow-no-redirect',
+    breaks: 'payments stay with their sellers',
+    changes: [{ file: 'src/request.ts', now: "        redirect: 'manual',\n        cache", before: '        cache' }],
+  },
+  {
+    name: 'young-sellers-get-a-memo',
+    breaks: 'sellers can be paid',
+    changes: [
+      {
+        file: 'src/x402/offers.ts',
+        now: "const takesMemo = x402Version === 2 || name.includes(':') || isYounger(field(entry, 'extra'));",
+        before: 'const takesMemo = x402Version === 2;',
+      },
+    ],
+  },
+  {
+    name: 'signals-have-one-listener',
+    breaks: 'throws what it says',
+    changes: [
+      { file: 'src/abort.ts', now: 'waiting.get(signal) ?? startGroup(signal);', before: 'startGroup(signal);' },
+      { file: 'src/abort.ts', now: 'if (all.size > 0 || waiting.get(signal)?.all !== all) return;', before: 'if (all.size > 0) return;' },
+    ],
+  },
+  {
+    name: 'lasting-signals-are-not-handed-on',
+    breaks: 'throws what it says',
+    changes: [
+      {
+        file: 'src/request.ts',
+        now: 'signal === undefined || own.signal === undefined ? undefined : followSignal(signal);',
+        before: 'undefined as ReturnType<typeof followSignal> | undefined;',
       },
     ],
   },

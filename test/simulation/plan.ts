@@ -7,9 +7,22 @@ import { createRandom, type Random } from './random.js';
 /** How a caller reads the body of an answer. */
 export type Reader = 'text' | 'json' | 'bytes' | 'stream' | 'clone' | 'half';
 
-export type Answer = 'bare' | 'breaks' | 'error' | 'again' | 'denied' | 'lost' | 'hangs' | 'redirects' | 'pending';
+export type Answer = 'bare' | 'breaks' | 'error' | 'busy' | 'again' | 'denied' | 'lost' | 'hangs' | 'redirects' | 'pending';
+/** What a seller does with a request without a payment, instead of naming its terms. */
+export type Door = 'busy' | 'lost' | 'moves' | 'moves with its method';
 export type Settling = 'late' | 'never' | 'denies' | 'twice';
-export type Terms = 'own token' | 'new tokens' | 'raises' | 'version 1' | 'memo' | 'payment id' | 'in SOL' | 'in PYUSD' | 'many' | 'dear';
+export type Terms =
+  | 'own token'
+  | 'new tokens'
+  | 'raises'
+  | 'version 1'
+  | 'young version 1'
+  | 'memo'
+  | 'payment id'
+  | 'in SOL'
+  | 'in PYUSD'
+  | 'many'
+  | 'many tokens';
 
 /** One thing that happens, or is wrong, in a run. A run is its parts, so that dropping one shrinks it. Times are in milliseconds. */
 export type Part =
@@ -24,6 +37,10 @@ export type Part =
       readonly tries: number;
       readonly gap: number;
       readonly method: 'GET' | 'POST';
+      /** The caller gets the header of a payment, and sends it by itself. */
+      readonly own: boolean;
+      /** The caller asks first what paying would take. */
+      readonly plans: boolean;
       /** The caller gives up a try after so long. */
       readonly abort: number | undefined;
     }
@@ -48,6 +65,7 @@ export type Part =
   | { readonly kind: 'dust' | 'spend'; readonly at: number; readonly mint: string; readonly amount: number }
   | { readonly kind: 'terms'; readonly seller: number; readonly what: Terms; readonly size: number }
   | { readonly kind: 'answer'; readonly seller: number; readonly what: Answer; readonly share: number }
+  | { readonly kind: 'door'; readonly seller: number; readonly what: Door; readonly share: number }
   | { readonly kind: 'settling'; readonly seller: number; readonly what: Settling; readonly share: number; readonly delay: number }
   | { readonly kind: 'sends'; readonly share: number };
 
@@ -67,6 +85,8 @@ export interface Plan {
   readonly nodes: number;
   /** Whether the journal is a file, which outlives the process. */
   readonly isDurable: boolean;
+  /** Whether all calls of a run have one signal, which lasts. */
+  readonly hasSignal: boolean;
   /** Whether callers sign for themselves what a service in the process plans, instead of using a client in it. */
   readonly isService: boolean;
   readonly autoSwap: boolean;
@@ -81,6 +101,7 @@ export interface Plan {
 }
 
 export const hostOf = (seller: number): string => `s${seller}.test`;
+export const isSeller = ({ host }: URL): boolean => /^s\d\.test$/.test(host);
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -109,17 +130,34 @@ export function planOf(seed: number): Plan {
     each('token', 0.45, (own) =>
       parts.push({ kind: 'terms', seller, what: own.pick(['own token', 'new tokens', 'in SOL', 'in PYUSD']), size: own.int(0, 9) }),
     );
-    each('form', 0.3, (own) => parts.push({ kind: 'terms', seller, what: own.pick(['version 1', 'memo', 'payment id', 'many']), size: 0 }));
+    each('form', 0.3, (own) => parts.push({ kind: 'terms', seller, what: own.pick(FORMS), size: own.int(2, 10) }));
     each('raise', 0.15, (own) => parts.push({ kind: 'terms', seller, what: 'raises', size: own.int(5, 200) }));
     each('settling', 0.5, (own) => {
       const what = own.pick<Settling>(['late', 'late', 'never', 'never', 'denies', 'twice']);
       parts.push({ kind: 'settling', seller, what, share: own.pick([0.3, 1]), delay: own.int(1_000, 70_000) });
     });
     each('answer', 0.6, (own) => {
-      const what = own.pick<Answer>(['bare', 'breaks', 'breaks', 'error', 'again', 'denied', 'lost', 'hangs', 'redirects', 'pending']);
+      const what = own.pick<Answer>([
+        'bare',
+        'breaks',
+        'breaks',
+        'error',
+        'busy',
+        'again',
+        'denied',
+        'lost',
+        'hangs',
+        'redirects',
+        'pending',
+      ]);
       parts.push({ kind: 'answer', seller, what, share: own.pick([0.3, 0.7, 1]) });
     });
   }
+  for (let seller = 0; seller < 3; seller += 1)
+    swarm(`door ${seller}`, 0.25, (own) => {
+      const what = own.pick<Door>(['busy', 'lost', 'moves', 'moves with its method']);
+      parts.push({ kind: 'door', seller, what, share: own.pick([0.3, 0.7, 1]) });
+    });
   swarm('node', 0.5, (own) => {
     for (let node = 0; node < nodes; node += 1) {
       if (own.chance(0.3)) continue;
@@ -150,6 +188,8 @@ export function planOf(seed: number): Plan {
   });
 
   const buying = random.fork('buying');
+  const ways = random.fork('ways');
+  const byThemselves = ways.pick([0, 0, 0.3, 1]);
   const clients = buying.pick([1, 1, 2, 4]);
   const usual = buying.chance(0.5) ? buying.int(0, 2) : undefined;
   const crowd = buying.chance(0.3);
@@ -169,6 +209,8 @@ export function planOf(seed: number): Plan {
       gap: buying.pick([100, 5_000, 30_000, 90_000]),
       method: buying.chance(0.5) ? 'GET' : 'POST',
       abort: buying.chance(0.1) ? buying.int(50, 5_000) : undefined,
+      own: !key && ways.chance(byThemselves),
+      plans: ways.chance(0.15),
     };
     parts.push(buy);
     // The same key in two calls at once, which mean one purchase.
@@ -180,6 +222,7 @@ export function planOf(seed: number): Plan {
   const amount = (whole: number) => BigInt(Math.floor(money.next() * whole * 1_000_000));
   return {
     ...{ seed, clients, nodes, isDurable, isService, length },
+    hasSignal: ways.chance(0.3),
     autoSwap: money.chance(0.8),
     resign: money.chance(0.15) ? 1 : 0,
     funds: {
@@ -194,6 +237,8 @@ export function planOf(seed: number): Plan {
     parts,
   };
 }
+
+const FORMS: readonly Terms[] = ['version 1', 'version 1', 'young version 1', 'memo', 'payment id', 'many', 'many tokens'];
 
 /** What a node may lie about, and by how much; more often what has hidden a payment before. */
 const LIES: readonly (readonly [what: keyof NodeState, sizes: readonly number[], weight: number])[] = [

@@ -1,15 +1,18 @@
 import type { Landed, Ledger } from './ledger.js';
 import type { MarketState, Token } from './market.js';
-import { FACILITATOR, NETWORK, PYUSD, SELLERS, SOL, USDC } from './places.js';
-import { hostOf, type Answer, type Part, type Plan, type Settling, type Terms } from './plan.js';
+import { FACILITATOR, MEMO, NETWORK, PYUSD, SELLERS, SOL, USDC } from './places.js';
+import { hostOf, type Answer, type Door, type Part, type Plan, type Settling, type Terms } from './plan.js';
 import type { Random } from './random.js';
-import { readWire, writeWire } from './wire.js';
+import { paymentIn, readHeader } from './traffic.js';
+import { readMessage, readWire, writeWire } from './wire.js';
 
 /** What a seller does with a request: an answer after so long, a lost connection, or nothing at all. */
 export type Served = { readonly ms: number; readonly response?: Response } | 'lost' | 'hangs';
 
 export interface Seller {
   serve(url: URL, headers: Headers): Promise<Served>;
+  /** What it could not take of payments for terms of its own. */
+  readonly misfits: readonly string[];
 }
 
 interface Settled {
@@ -41,10 +44,13 @@ export function createSeller(
   const terms = new Map<Terms, number>();
   const answers: (Part & { kind: 'answer' })[] = [];
   const settlings: (Part & { kind: 'settling' })[] = [];
+  const doors: (Part & { kind: 'door' })[] = [];
+  const misfits: string[] = [];
   for (const part of parts) {
     if (part.kind === 'terms' && part.seller === number) terms.set(part.what, part.size);
     if (part.kind === 'answer' && part.seller === number) answers.push(part);
     if (part.kind === 'settling' && part.seller === number) settlings.push(part);
+    if (part.kind === 'door' && part.seller === number) doors.push(part);
   }
   const own = tokens.filter(({ worth }) => worth === 0n);
   const answered = new Map<string, string>();
@@ -65,20 +71,26 @@ export function createSeller(
     return at === undefined ? pinned(USDC) : own[at % own.length];
   };
 
+  const isYoung = terms.has('young version 1');
+  const version = isYoung || terms.has('version 1') ? 1 : 2;
+  const memoFor = (url: URL): string | undefined => (terms.has('memo') ? `order ${url.pathname}` : undefined);
+
   const unpaid = (url: URL): Response => {
     const token = tokenFor();
     if (token === undefined) throw new Error('The seller has no token.');
     asked += 1;
-    // Its market says what the seller likes, and sometimes another thing at the next call.
-    if (token.worth === 0n && (!market.prices.has(token.mint) || random.chance(0.1)))
-      market.prices.set(token.mint, BigInt(random.pick([1_000, 100_000, 950_000])));
-    const unit = 10n ** BigInt(token.decimals);
-    const worth = token.worth > 0n ? token.worth : (market.prices.get(token.mint) ?? 1n);
-    const amount = (price() * unit + worth - 1n) / worth;
-    const version = terms.has('version 1') ? 1 : 2;
-    const offer = (units: bigint) => ({
+    const amountOf = (token: Token) => {
+      // Its market says what the seller likes, and sometimes another thing at the next call.
+      if (token.worth === 0n && (!market.prices.has(token.mint) || random.chance(0.1)))
+        market.prices.set(token.mint, BigInt(random.pick([1_000, 100_000, 950_000])));
+      const unit = 10n ** BigInt(token.decimals);
+      const worth = token.worth > 0n ? token.worth : (market.prices.get(token.mint) ?? 1n);
+      return (price() * unit + worth - 1n) / worth;
+    };
+    const memo = memoFor(url);
+    const offer = (token: Token, units: bigint) => ({
       scheme: 'exact',
-      network: version === 1 ? 'solana' : NETWORK,
+      network: version === 1 && !isYoung ? 'solana' : NETWORK,
       ...(version === 1 ? { maxAmountRequired: String(units) } : { amount: String(units) }),
       ...{
         asset: token.mint,
@@ -88,9 +100,26 @@ export function createSeller(
         description: 'a thing',
         mimeType: 'text/plain',
       },
-      extra: { feePayer: FACILITATOR, ...(terms.has('memo') ? { memo: `order ${url.pathname}` } : {}) },
+      extra: {
+        feePayer: FACILITATOR,
+        ...(memo === undefined ? {} : { memo }),
+        // faremeter's terms have these; it demands a memo.
+        ...(isYoung
+          ? {
+              recentBlockhash: ledger.hashAt(ledger.slot() - 1),
+              tokenProgram: token.program,
+              features: { xSettlementAccountSupported: true },
+            }
+          : {}),
+      },
     });
-    const accepts = terms.has('many') ? [offer(amount), offer(amount * 2n)] : [offer(amount)];
+    const amount = amountOf(token);
+    const others = terms.has('many tokens') ? own.slice(0, terms.get('many tokens')).filter((one) => one !== token) : [];
+    const accepts = [
+      ...others.map((one) => offer(one, amountOf(one))),
+      offer(token, amount),
+      ...(terms.has('many') ? [offer(token, amount * 2n)] : []),
+    ];
     const extensions = terms.has('payment id') ? { 'payment-identifier': { info: { required: false } } } : undefined;
     const body = {
       x402Version: version,
@@ -103,9 +132,20 @@ export function createSeller(
     return json(402, {}, { 'payment-required': encode(body) });
   };
 
-  const settle = (header: string): Settled & { readonly ms: number } => {
-    const { payload } = JSON.parse(Buffer.from(header, 'base64').toString('utf8')) as { payload: { transaction: string } }; // The library's.
-    const { signatures, message } = readWire(Buffer.from(payload.transaction, 'base64'));
+  /** Whether its facilitator takes the memo of a payment: one of the first version knows none, and a younger one demands one. */
+  const isFit = (url: URL, message: Uint8Array): boolean => {
+    const memo = readMessage(message).steps.find(({ program }) => program === MEMO);
+    const wanted = memoFor(url);
+    if (wanted !== undefined) return memo !== undefined && Buffer.from(memo.data).toString('utf8') === wanted;
+    return version === 2 || isYoung === (memo !== undefined);
+  };
+
+  const settle = (url: URL, header: string): Settled & { readonly ms: number } => {
+    const { signatures, message } = readWire(readHeader(header).bytes);
+    if (!isFit(url, message)) {
+      misfits.push(`${url.href} was sent a payment whose memo its seller cannot take`);
+      return { said: false, id: '', ms: random.int(50, 500) };
+    }
     // The fee payer's signature comes first; the world does not check it.
     const bytes = writeWire(message, [random.bytes(64), ...signatures.slice(1)]);
     const how: Settling | undefined = settlings.find(({ share }) => random.chance(share))?.what;
@@ -122,7 +162,7 @@ export function createSeller(
   };
 
   const paid = (url: URL, header: string): Served => {
-    const { said, id, ms } = settle(header);
+    const { said, id, ms } = settle(url, header);
     const word = {
       'payment-response': encode({
         success: said,
@@ -146,6 +186,8 @@ export function createSeller(
         return { ms, response: new Response(streamOf(text, true), { status: 200, headers: word }) };
       case 'error':
         return { ms, response: json(500, { error: 'broken' }, word) };
+      case 'busy':
+        return { ms, response: json(503, { error: 'busy' }, { ...word, 'retry-after': '1' }) };
       case 'again':
         return { ms, response: unpaid(url) };
       case 'denied':
@@ -170,11 +212,23 @@ export function createSeller(
     }
   };
 
+  /** One that has moved once stays there. */
+  const answer = (url: URL): Served => {
+    const how: Door | undefined = url.search === '' ? doors.find(({ share }) => random.chance(share))?.what : undefined;
+    const ms = random.int(10, 200);
+    if (how === undefined) return { ms, response: unpaid(url) };
+    if (how === 'lost') return how;
+    if (how === 'busy') return { ms, response: json(503, { error: 'busy' }, random.chance(0.5) ? { 'retry-after': '2' } : {}) };
+    const location = `https://${hostOf((number + random.int(0, 1)) % 3)}${url.pathname}?moved`;
+    return { ms, response: new Response(null, { status: how === 'moves' ? 302 : 307, headers: { location } }) };
+  };
+
   return {
     async serve(url, headers) {
-      const header = headers.get('payment-signature') ?? headers.get('x-payment');
-      return header === null ? { ms: random.int(10, 200), response: unpaid(url) } : paid(url, header);
+      const header = paymentIn(headers);
+      return header === undefined ? answer(url) : paid(url, header);
     },
+    misfits,
   };
 }
 

@@ -1,5 +1,5 @@
 import { isExactChangeError, type LocalTransport, type PaymentResult, type SigningIntent } from '../../src/index.js';
-import { read, urlOf, type Buy } from './caller.js';
+import { ask, read, urlOf, type Buy } from './caller.js';
 import type { Machine } from './machine.js';
 import { NETWORK, WALLET } from './places.js';
 import { hostOf } from './plan.js';
@@ -38,7 +38,7 @@ interface Kept {
 }
 
 async function purchase(world: World, machine: Machine, service: LocalTransport, part: Buy, kept: Kept): Promise<string> {
-  const unpaid = await request(world, part, {});
+  const unpaid = await ask(world, part, {});
   if (unpaid === undefined || unpaid.status !== 402) return 'no terms';
   const paymentRequired = {
     ...{ url: urlOf(part), status: 402, headers: Object.fromEntries(unpaid.headers.entries()), body: await unpaid.text() },
@@ -76,7 +76,7 @@ async function follow(
     return { signedPayment: kept.signedPayment };
   }
   if (header !== undefined) {
-    const paid = await request(world, part, { [header.name]: header.value });
+    const paid = await ask(world, part, { [header.name]: header.value });
     if (paid === undefined) return 'the answer was lost';
     await read(paid, part.reader);
     return `status ${paid.status}`;
@@ -95,15 +95,4 @@ function sign(machine: Machine, transaction: string, intent: SigningIntent, abou
   const own = machine.sign(message, intent, about);
   // The wallet pays for its swaps and signs last of a payment.
   return Buffer.from(writeWire(message, [...signatures.slice(0, -1), own])).toString('base64');
-}
-
-/** The caller's own request: no process of ours is between. Undefined if no answer comes. */
-async function request({ clock, serve }: World, part: Buy, headers: Readonly<Record<string, string>>): Promise<Response | undefined> {
-  const served = await serve(new URL(urlOf(part)), { method: part.method, headers: new Headers(headers), body: '' });
-  if (typeof served === 'string') {
-    await clock.wait(5_000);
-    return undefined;
-  }
-  await clock.wait(served.ms);
-  return served.response;
 }

@@ -8,6 +8,7 @@ import { hostOf, type Part, type Plan } from './plan.js';
 import { createRandom, type Random } from './random.js';
 import { createSeller, type Seller, type Served } from './seller.js';
 import { createStranger } from './stranger.js';
+import { createTraffic, type Traffic } from './traffic.js';
 
 /** Everything around the process: the chain, its nodes, Jupiter, sellers, and what goes wrong with them. */
 export interface World {
@@ -22,6 +23,11 @@ export interface World {
   upset(ms: number, call: () => void): void;
   /** Nothing is wrong from now on. */
   heal(): void;
+  readonly traffic: Traffic;
+  /** What sellers could not take of payments for their own terms. */
+  misfits(): readonly string[];
+  /** What all calls of a caller have in common, if they have one. */
+  readonly signal: AbortSignal | undefined;
   trace(line: string): void;
   readonly lines: readonly string[];
 }
@@ -92,7 +98,9 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
 
   const chance = random.fork('network');
   return {
-    ...{ plan, clock, ledger, tokens, random, upset, trace, lines },
+    ...{ plan, clock, ledger, tokens, random, upset, trace, lines, traffic: createTraffic() },
+    misfits: () => sellers.flatMap(({ misfits }) => misfits),
+    signal: plan.hasSignal ? new AbortController().signal : undefined,
     install: clock.install,
     async serve(url, { method, headers, body }) {
       const node = NODE_URLS.indexOf(url.href);
