@@ -249,8 +249,8 @@ describe('the service over a socket', () => {
       apiUrl: named.url,
     };
     const terms = envelopeV2([offerOf(sandbox, { ...places, extra: { feePayer: sandbox.feePayer, ...places } })], {
-      resource: places,
       ...places,
+      resource: places,
     });
     const header = { 'payment-required': base64(terms), location: named.url, link: `<${named.url}>; rel="payment"` };
     const paymentRequired = { url: `${named.url}/paid`, status: 402, headers: header, body: JSON.stringify(terms) };
