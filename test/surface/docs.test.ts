@@ -59,6 +59,51 @@ describe('the pages of the documentation', () => {
   });
 });
 
+/** Each paragraph and each item of a list, without headings, comments and tables. */
+function statementsIn(text: string): string[] {
+  const blocks = text.split(/\n\s*\n|\n(?=- )/).map((block) => block.trim());
+  return blocks.filter((block) => block !== '' && !/^(?:#|<!--|\||\[!\[)/.test(block));
+}
+
+/** A section of a page, whatever follows it. */
+function sectionOf(page: string, title: string): string {
+  const [, section = ''] = proseOf(page).split(`\n## ${title}\n`);
+  return section.split('\n## ')[0] ?? '';
+}
+
+const namesATest = (statement: string): boolean =>
+  [...statement.matchAll(/`(test\/[\w./-]+)`/g)].some(([, path = '']) => existsSync(root + path));
+
+describe('a promise names a test that shows it', () => {
+  it.each([
+    ['SECURITY.md', 'What is defended'],
+    ['SECURITY.md', 'The swap firewall'],
+    ['SECURITY.md', 'The service'],
+    ['SECURITY.md', 'Webhooks'],
+    ['SECURITY.md', 'Dependencies'],
+    ['docs/policy.md', 'Safe by default'],
+  ])('in %s, %s', (page, title) => {
+    const statements = statementsIn(sectionOf(page, title)).filter((statement) => !statement.endsWith(':'));
+    expect(statements.length).toBeGreaterThan(0);
+    expect(statements.filter((statement) => !namesATest(statement))).toEqual([]);
+  });
+
+  it('in SECURITY.md, of each party what it is not trusted with', () => {
+    const [, , ...rows] = sectionOf('SECURITY.md', 'What is trusted').trim().split('\n');
+    const distrusted = rows.filter((row) => row.split('|')[3]?.trim() !== '');
+    expect(distrusted).toHaveLength(3);
+    expect(distrusted.filter((row) => !namesATest(row))).toEqual([]);
+  });
+
+  it('in README, by what a sentence says', () => {
+    const promising = statementsIn(proseOf('README.md')).filter((statement) =>
+      /\b(?:never|nothing|at most|no|neither|survive|each failure)\b/i.test(statement),
+    );
+    expect(promising.length).toBeGreaterThan(5);
+    expect(promising.filter((statement) => !namesATest(statement))).toEqual([]);
+  });
+});
+
 describe('README', () => {
   it('is short', () => {
     expect(Buffer.byteLength(readText('README.md'))).toBeLessThanOrEqual(9_000);
