@@ -72,7 +72,7 @@ function sectionOf(page: string, title: string): string {
 }
 
 const namesATest = (statement: string): boolean =>
-  [...statement.matchAll(/`(test\/[\w./-]+)`/g)].some(([, path = '']) => existsSync(root + path));
+  [...statement.matchAll(/[`(](test\/[\w./-]+)[`)]/g)].some(([, path = '']) => existsSync(root + path));
 
 describe('a promise names a test that shows it', () => {
   it.each([
