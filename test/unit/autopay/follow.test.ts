@@ -54,7 +54,7 @@ describe('what a payment holds', () => {
     expect(await left()).toEqual([undefined, 0n]);
   });
 
-  it('counts as gone where the client closes first: nobody else is left to end it', async () => {
+  it('counts as gone where the client closes first: no other call is left to end it', async () => {
     const { core, open, closing, asked, left } = await followed({ slot: 2_000, height: 1n });
     const end = follow(core, open, () => undefined);
     await asked;

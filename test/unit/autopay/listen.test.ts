@@ -19,7 +19,7 @@ function world({ hasSocket }: { readonly hasSocket: boolean }) {
       const change = state.isLive ? state.changes.find((at) => at > state.now && at <= state.now + ms) : undefined;
       const begin = state.now;
       state.now = change ?? state.now + ms;
-      // Lost, and opened again before anybody looks at it.
+      // Lost, and opened again before any test looks at it.
       state.sockets += state.lost.filter((at) => at > begin && at <= state.now).length;
       // It opens while the first wait passes.
       state.isLive = hasSocket && state.listeners > 0;
@@ -82,7 +82,7 @@ describe('listenTo', () => {
     expect(looks).toEqual([250, 750, 15_750, 25_750]);
   });
 
-  it('listens no longer to an account that anybody keeps changing', async () => {
+  it('listens no longer to an account that strangers keep changing', async () => {
     const { run, state } = world({ hasSocket: true });
     for (let at = 10_000; at < 40_000; at += 100) state.changes.push(at);
     const { looks } = await run(60_000);

@@ -147,10 +147,10 @@ describe('a reservation that signed nothing', () => {
     expect(await states()).toEqual({ slow: 'reserved' });
   });
 
-  it('is left to whoever went on with it meanwhile', async () => {
+  it('is left to the call that went on with it meanwhile', async () => {
     const { core, journal, states } = await coreWith([attempt('young')], past);
     const { live } = core.claims;
-    // It is signed between the look at the journal and the look at who is alive.
+    // It is signed between the look at the journal and the look at which calls are alive.
     const claims = { ...core.claims, live: async (ids: readonly string[]) => (await journal.put(signed('young')), live(ids)) };
     await resume({ ...core, claims });
     expect(await states()).toEqual({ young: 'signed' });
@@ -243,7 +243,7 @@ describe('a reservation with a signed swap', () => {
     await Promise.all([resume(core), resume({ ...core })]);
     expect((await told()).map(({ type }) => type)).toEqual(['payment.failed', 'swap.failed']);
     await journal.reserve(attempt('again', { swap, state: 'abandoned' }), []);
-    // Somebody else is faster between the look at the chain and the write.
+    // Another process is faster between the look at the chain and the write.
     const put = async (one: Attempt) => (await journal.release(one.id), journal.put(one));
     await resume({ ...core, journal: { ...journal, put } });
     expect(await states()).toEqual({});

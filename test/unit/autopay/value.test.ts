@@ -79,7 +79,7 @@ describe('what an amount is worth', () => {
     expect(asked.length).toBeLessThanOrEqual(3);
   });
 
-  it('is unknown where every amount moves the price, or nobody quotes', async () => {
+  it('is unknown where every amount moves the price, or no provider quotes', async () => {
     expect(await most(coreOn({ price: [1n, 10n ** 12n], depth: 10n }).core, 1n)).toBeUndefined();
     const { core } = coreOn({ price: [1n, 1n], depth: 1n });
     const refuse = (error: Error) => ({ ...core, prices: { quote: () => Promise.reject(error) } });

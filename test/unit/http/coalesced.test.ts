@@ -140,7 +140,7 @@ describe('equal calls', () => {
   });
 });
 
-describe('who gives up', () => {
+describe('a caller that gives up', () => {
   it('does not stop the others, and hears of it at once', async () => {
     const { asked, call } = sharing();
     const [hasty, patient] = [new AbortController(), new AbortController()];
@@ -153,7 +153,7 @@ describe('who gives up', () => {
     expect(await stayed).toEqual(quote);
   });
 
-  it('last stops the work, and whoever comes then has it done anew', async () => {
+  it('last stops the work, and a caller that comes then has it done anew', async () => {
     const { asked, call } = sharing();
     const callers = [new AbortController(), new AbortController()];
     const calls = callers.map(({ signal }) => call(REQUEST, { signal }));
@@ -166,7 +166,7 @@ describe('who gives up', () => {
     expect(one.signal?.reason).toBe(reason);
     const again = call();
     const second = await upstream(asked, 1);
-    // What was stopped may answer all the same, but not for those who came after.
+    // What was stopped may answer all the same, but not for callers that came after.
     one.answer({ ...quote, inAmount: '1' });
     second.answer(quote);
     expect(await again).toEqual(quote);
@@ -183,7 +183,7 @@ describe('who gives up', () => {
 });
 
 describe('a failure', () => {
-  it('is that of all who wait, and of nobody later', async () => {
+  it('is that of all callers that wait, and of none later', async () => {
     const { asked, call } = sharing();
     const failure = new FundsError('unknown_mint', 'There is no such mint.', { details: { mint: USDC } });
     const calls = [call(), call()];
@@ -194,7 +194,7 @@ describe('a failure', () => {
     expect(await again).toEqual(quote);
   });
 
-  it("over a rate limit is everybody's until it is over, with what is left of it", async () => {
+  it('over a rate limit is that of all callers until it is over, with what is left of it', async () => {
     const { asked, clock, call } = sharing();
     const known = call({ ...REQUEST, amount: '7' });
     (await upstream(asked, 0)).answer(quote);
@@ -250,7 +250,7 @@ describe('a failure', () => {
 });
 
 describe('what is shared', () => {
-  it('cannot be changed by one of those who share it', async () => {
+  it('cannot be changed by one of the callers that share it', async () => {
     const given = { ...quote, route: ['Whirlpool'], raw: { routePlan: [{ percent: 100, ['__proto__']: { a: [1] } }] } };
     const { asked, call, shared } = sharing();
     const [first, second] = [call(), call()];

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { ConfigError } from 'exact-change';
 import type { NewWebhookEndpoint, WebhookEndpoint, WebhookRegistry } from '../../../adapters/webhooks/types.js';
 
-/** A registry that keeps endpoints by who registered them, and tells nobody anything. */
+/** A registry that keeps endpoints by the caller that registered them, and delivers nothing. */
 export function fakeRegistry(): WebhookRegistry {
   const kept = new Map<string, { readonly caller: string; readonly endpoint: NewWebhookEndpoint }>();
   const secret = () => `whsec_${randomBytes(32).toString('base64')}`;
@@ -24,7 +24,7 @@ export function fakeRegistry(): WebhookRegistry {
       kept.set(endpoint.id, { caller, endpoint });
       return endpoint;
     },
-    // With their secrets: whoever serves a list has to leave them out.
+    // With their secrets: the handler that serves a list has to leave them out.
     list: async (caller = ''): Promise<WebhookEndpoint[]> =>
       [...kept.values()].flatMap((one) => (one.caller === caller ? [one.endpoint] : [])),
     async rotate(id, caller = '') {

@@ -274,7 +274,7 @@ describe('a request', () => {
 });
 
 describe('every answer', () => {
-  it('is kept by nobody, and has a request id and what keeps browsers from making something of it', async () => {
+  it('is kept by no cache, and has a request id and what keeps browsers from making something of it', async () => {
     const { call, post } = serving({}, { balance: () => Promise.reject(new Error('no')) });
     for (const answer of [
       await call(QUOTE),
@@ -325,7 +325,7 @@ describe('pages of other origins', () => {
     expect((await call(QUOTE, { headers: { origin: 'null' } })).headers.get('access-control-allow-origin')).toBeNull();
   });
 
-  it('may call where they are, without cookies, and are told before they ask who they are', async () => {
+  it('may call where they are, without cookies, and are told so before authorize is asked', async () => {
     const { call, asked } = serving({ cors: [APP], authorize: () => false });
     const allowed = await call('/api/swap/build', ask);
     expect(allowed.status).toBe(204);
@@ -343,7 +343,7 @@ describe('pages of other origins', () => {
 });
 
 describe('the hooks', () => {
-  it('decide who may call an operation; health and the document are open', async () => {
+  it('decide which requests may call an operation; health and the document are open', async () => {
     const { call, post, asked } = serving({ authorize: async () => false, rateLimit: () => 0 });
     for (const answer of [await call(QUOTE), await post('/api/swap/build', { wallet: WALLET, quote })]) {
       expect(problemIn(answer)).toMatchObject({ status: 401, code: 'unauthorized' });
@@ -362,7 +362,7 @@ describe('the hooks', () => {
     expect(answer.headers.get('cache-control')).toBe('no-store');
   });
 
-  it('that fail let nobody in, and say nothing of why', async () => {
+  it('that fail let no request in, and say nothing of why', async () => {
     for (const options of [
       { authorize: () => Promise.reject(new Error('hunter2')) },
       { rateLimit: () => { throw new Error('hunter2'); } }, // prettier-ignore

@@ -7,7 +7,7 @@ const from = (headers: Record<string, string>) => new Request(BASE, { headers })
 const [first, second] = ['key-of-the-first-team', 'key-of-the-second-team'] as const;
 
 describe('apiKeys', () => {
-  it('lets in who sends one of them, as a bearer or on its own', () => {
+  it('lets in a caller that sends one of them, as a bearer or on its own', () => {
     const authorize = apiKeys([first, second]);
     for (const key of [first, second]) {
       expect(authorize(from({ authorization: `Bearer ${key}` }))).toBe(true);
@@ -16,7 +16,7 @@ describe('apiKeys', () => {
     }
   });
 
-  it('lets in nobody else', () => {
+  it('lets in no other caller', () => {
     const authorize = apiKeys([first]);
     for (const key of ['', second, first.slice(0, -1), `${first}x`, first.toUpperCase(), 'x'.repeat(10_000), 'ä'.repeat(20)]) {
       expect(authorize(from({ 'x-api-key': key }))).toBe(false);

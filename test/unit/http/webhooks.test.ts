@@ -30,7 +30,7 @@ const idOf = ({ json }: Called) => String(json['id']);
 const refusalOf = ({ status, json }: Called) => [status, json['code'], json['details']];
 const notFound = [404, 'not_found', {}];
 
-/** Tells callers by their key, as a host would; no key is nobody's. */
+/** Tells callers by their key, as a host would; no key is of no caller. */
 const callers: Record<string, WebhookCaller> = { first: { id: 'a' }, second: { id: 'b' }, bound: { id: 'c', wallets: [WALLET, USDC] } };
 const callerOf = ({ headers }: Request) => callers[headers.get('x-api-key') ?? ''];
 
@@ -82,7 +82,7 @@ describe('an endpoint', () => {
     expect([made.status, String(made.json['url']).length]).toEqual([200, 25 + 2_000 * 12]);
   });
 
-  it('hears of any wallet where nobody says which', async () => {
+  it('hears of any wallet unless callerOf says which', async () => {
     const { register } = telling();
     expect((await register()).json).not.toHaveProperty('wallets');
   });
@@ -131,7 +131,7 @@ describe('a caller', () => {
     expect(await list()).toEqual([]);
   });
 
-  it('that nobody knows is told so', async () => {
+  it('that callerOf does not know is told so', async () => {
     const { register, call, rotate, remove } = telling({ callerOf });
     for (const answer of [await register(), await call(PATH), await rotate('e'), await remove('e')]) {
       expect(refusalOf(answer)).toEqual([401, 'unauthorized', {}]);

@@ -31,7 +31,7 @@ const operations: readonly Operation[] = Array.from({ length: 12 }, (_, index) =
   return [start, (journal: Journal) => journal.put(full), (journal: Journal) => journal.put(end)];
 }).flat();
 
-/** All that a journal knows, but for bytes that nobody will send again. */
+/** All that a journal knows, but for bytes that no process will send again. */
 async function stateOf(journal: Journal): Promise<string> {
   const attempts = (await listOf(journal.attempts(OWNER))).map(({ swap, payment, ...rest }) => ({
     ...rest,

@@ -138,7 +138,7 @@ describe('a lock', () => {
           await scheduler.waitIdle();
           expect(failures).toEqual([]);
           expect(most).toBeLessThanOrEqual(1);
-          // Whoever comes when the living are done, and the others have ended, gets it.
+          // A process that comes when the living are done, and the others have ended, gets it.
           contenders.forEach((_, index) => processes.end(100 + index));
           expect(await (await lockFile(PATH, disk.port(), processes.as(99))).isHeld()).toBe(true);
           if (contenders.every(({ ends }) => ends !== 'on the way')) expect(held).toBeGreaterThan(0);

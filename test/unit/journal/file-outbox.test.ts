@@ -50,7 +50,7 @@ const endpoint: Endpoint = {
 };
 
 describe('the outbox of a file', () => {
-  it.each(['kill', 'power failure'] as const)('has after a %s what was told to be there, and nobody has taken it', async (what) => {
+  it.each(['kill', 'power failure'] as const)('has after a %s what was told to be there, and no worker has taken it', async (what) => {
     const [disk, path] = [new MemoryDisk(), newPath()];
     const before = withOutbox(onDisk(disk, path));
     await before.outbox.addEndpoint(endpoint, 1);
@@ -124,7 +124,7 @@ describe('the outbox of a file', () => {
     for (const one of failing) await expect(one).rejects.toMatchObject(unavailable);
     expect(calls).toBe(0);
     down.is = false;
-    // It is still nobody else's, until its lease is over; what the failed call took is nobody's.
+    // No other worker gets it until its lease is over; what the failed call took is free.
     expect(await takeAll(journal, now)).toEqual([]);
     expect((await takeAll(journal, now + LEASE_MS)).map(({ event }) => event.data.id)).toEqual([id]);
     await journal.release(attempt.id);

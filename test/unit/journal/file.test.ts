@@ -160,7 +160,7 @@ describe('a file that has grown', () => {
       before.map(({ id, payment: paid, swap: swapped }) => [id, [paid?.header.value.length, swapped?.transaction.length]]),
     );
     expect(sizes.get('lost')).toEqual([4_000, 4_000]);
-    // What has a key is presented again to whoever asks for it under that key.
+    // What has a key is presented again to a caller that asks for it under that key.
     expect(sizes.get('keyed')).toEqual([4_000, 4_000]);
     expect(sizes.get('7')).toEqual([0, 0]);
     await journal.close();

@@ -21,7 +21,7 @@ async function twoNodes(timeoutMs = 5_000) {
   const rpc = connectRpc({ urls: [first.url, second.url], timeoutMs });
   cleanups.push(first.close, second.close, () => rpc.close());
   vi.useFakeTimers({ toFake: ['Date'] });
-  /** Who was asked for this, in order. */
+  /** The nodes that were asked for this, in order. */
   const asked = async (times = 1) => {
     const [before, after] = [first.calls.length, second.calls.length];
     await Promise.all(

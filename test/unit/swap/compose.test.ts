@@ -71,7 +71,7 @@ function compose(scenario: Scenario, lamports = 10n ** 15n) {
 function read(message: Uint8Array) {
   const decoded = decompileTransactionMessage(getCompiledTransactionMessageDecoder().decode(message));
   expect(decoded.feePayer.address).toBe(WALLET);
-  // Typed as what kit would compile; here it is what somebody else compiled.
+  // Typed as what kit would compile; here it is what another builder compiled.
   const instructions: readonly KitInstruction[] = decoded.instructions;
   return instructions.map(({ programAddress, accounts = [], data = new Uint8Array() }) => {
     const bytes = new Uint8Array(data);

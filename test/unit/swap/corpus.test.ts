@@ -108,7 +108,7 @@ describe('every legitimate transaction', () => {
 const OF_INSTRUCTIONS: Readonly<Record<string, string>> = {
   // The swap of a transaction is found by its program.
   jupiter_program: 'one_swap',
-  // A transaction says itself who signs it.
+  // A transaction says itself which keys sign it.
   extra_signer: 'transaction_signers',
   // Its programs are read-only throughout, or it is refused.
   swap_programs: 'transaction_accounts',

@@ -21,7 +21,7 @@ const limitedFor = (seconds: number) => [429, new Headers({ 'retry-after': Strin
 const left = (taken: Promise<void>) => taken.then(() => Date.now() - start);
 const outcome = (taken: Promise<void>) => left(taken).catch((error: unknown) => ({ at: Date.now() - start, error }));
 
-/** When so many who ask now leave, in milliseconds from the start. */
+/** When so many callers that ask now leave, in milliseconds from the start. */
 async function leaveAt(pauses: ReturnType<typeof limiter>, count: number): Promise<number[]> {
   const times = Array.from({ length: count }, () => left(pauses.take()));
   await vi.advanceTimersByTimeAsync(60_000);

@@ -258,7 +258,7 @@ describe('a message that is not what was composed', () => {
 
   it('fails at every byte that is flipped, unless it is another blockhash, a smaller fee or a stricter guard', () => {
     const read = (bytes: Uint8Array) =>
-      // Typed as what kit would compile; here it is what somebody else compiled.
+      // Typed as what kit would compile; here it is what another builder compiled.
       (decompileTransactionMessage(getCompiledTransactionMessageDecoder().decode(bytes)).instructions as readonly KitInstruction[]).map(
         ({ programAddress, accounts = [], data = new Uint8Array() }) => ({
           calls: [programAddress, ...accounts.map(({ address }) => address)],

@@ -9,11 +9,11 @@ import { systemRuntime, type Runtime } from '../../../src/runtime.js';
 import { attemptOf } from '../../helpers/attempts.js';
 import { WALLET } from './signed.js';
 
-/** A time that passes when told, and whoever waits in it. Chance is always in the middle. */
+/** A time that passes when told, and the sleepers in it. Chance is always in the middle. */
 export interface Clock {
   readonly runtime: Runtime;
   now(): number;
-  /** Passes so much, in the steps in which somebody wakes, and lets all that follows of it be done. Of what is long, all but the end is slept through. */
+  /** Passes so much, in the steps in which a sleeper wakes, and lets all that follows of it be done. Of what is long, all but the end is slept through. */
   pass(ms: number): Promise<void>;
 }
 

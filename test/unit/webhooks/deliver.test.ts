@@ -52,7 +52,7 @@ const LOOSE = { allowPrivate: true, ports: [443] };
 const STRICT = { allowPrivate: false, ports: [443] };
 const message = (url: string) => ({ url, headers: { 'content-type': 'application/json', 'webhook-id': 'a' }, body: '{"ü":1}' });
 const never = new AbortController().signal;
-const nowhere: Resolve = () => Promise.reject(new Error('nobody should ask'));
+const nowhere: Resolve = () => Promise.reject(new Error('no resolver should be asked'));
 
 function tell(url: string, over: Partial<Parameters<typeof deliverOver>[0]> = {}, signal = never) {
   return deliverOver({ rules: LOOSE, resolve: nowhere, timeoutMs: 5_000, ...over })(message(url), signal);

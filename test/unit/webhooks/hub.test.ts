@@ -83,7 +83,7 @@ describe('webhooks over real sockets', () => {
     for (const path of ['/slow', '/endless', '/quick']) await register(webhooks, url + path);
     webhooks.start();
     for (let event = 0; event < 20; event += 1) await fail();
-    await until('all came to who is quick', () => (at('/quick').length === 20 ? true : undefined));
+    await until('all came to the endpoint that is quick', () => (at('/quick').length === 20 ? true : undefined));
     expect(at('/slow')).toHaveLength(1);
     expect(new Set(at('/quick').map(({ headers }) => headers['webhook-id'])).size).toBe(20);
     // Its end would wait ten seconds for the other two.

@@ -44,7 +44,7 @@ async function receiver(certificate: string): Promise<{ port: number; heard: Hea
   return { port: (server.address() as AddressInfo).port, heard }; // A bound TCP server's.
 }
 
-/** Delivers in a process that trusts whoever signed the fixtures, and whose environment asks for less care besides. */
+/** Delivers in a process that trusts the signer of the fixtures, and whose environment asks for less care besides. */
 async function delivered(...urls: string[]): Promise<unknown> {
   const env = { ...process.env, NODE_EXTRA_CA_CERTS: pathOf('ca'), NODE_TLS_REJECT_UNAUTHORIZED: '0' };
   const child = spawn(process.execPath, ['--import', 'tsx', CHILD, ...urls], { env, stdio: ['ignore', 'pipe', 'ignore'] });
@@ -72,7 +72,7 @@ describe('a delivery by TLS', () => {
   it('sends nothing to a server without a certificate for the name that is of now and of a trusted issuer', async () => {
     const expected = {
       'other-name': 'ERR_TLS_CERT_ALTNAME_INVALID',
-      // What the name leads to is not who it is.
+      // What the name leads to is not the server that it names.
       address: 'ERR_TLS_CERT_ALTNAME_INVALID',
       'self-signed': 'DEPTH_ZERO_SELF_SIGNED_CERT',
       expired: 'CERT_HAS_EXPIRED',

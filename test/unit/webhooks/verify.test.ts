@@ -34,7 +34,7 @@ function optionsOf({ id, timestamp, signature, body }: Sent): VerifyOptions {
 const verify = (over: Partial<Sent> = {}, more: Partial<VerifyOptions> = {}) =>
   verifyWebhook({ ...optionsOf({ ...GOOD, ...over }), ...more });
 
-/** Signed by who knows the secret. */
+/** Signed by a sender that knows the secret. */
 const signed = (body: string | Uint8Array, id = ID, seconds: number | string = SECONDS): Partial<Sent> => ({
   ...{ id, body, timestamp: String(seconds) },
   signature: hmac(SECRET, id, seconds, body),

@@ -78,7 +78,7 @@ describe('an event', () => {
     webhooks.start();
     await clock.pass(0);
     expect(deliveries).toHaveLength(1);
-    // As from another process: nobody calls.
+    // As from another process: no call tells of it.
     const silent = hubOf(() => ok, { journal: { ...journal, outbox: { ...journal.outbox, onAdded: () => () => undefined } } }, clock);
     hubs.push(silent);
     await webhooks.close();
