@@ -99,7 +99,7 @@ describe('what is approved is what is signed', () => {
         { owner: plan?.payment?.payTo, mint: plan?.payment?.mint, change: BigInt(plan?.payment?.amount ?? 0) },
       ]),
     );
-    // The network fee is the fee payer's, who signs first.
+    // The network fee is the fee payer's, which signs first.
     expect([...transaction.lamports.keys()]).toEqual([plan?.payment?.feePayer]);
   });
 
@@ -285,7 +285,7 @@ describe('while approval is awaited', () => {
     return { approve: () => (ask(), answered), asked, answer: (value: boolean) => answer(value) };
   }
 
-  it.each(['payment', 'swap'] as const)('a caller who gives up is let go: %s', async (kind) => {
+  it.each(['payment', 'swap'] as const)('a caller that gives up is let go: %s', async (kind) => {
     const { approve, asked, answer } = waiting();
     const payer = await (kind === 'swap' ? swapper(approve) : holder(approve));
     const controller = new AbortController();
@@ -332,7 +332,7 @@ describe('while approval is awaited', () => {
     expect((await first).status).toBe(200);
   });
 
-  /** The swap that was approved fails over its price from now on; whoever quotes anew finds SOL at this price, and a swap that works. */
+  /** The swap that was approved fails over its price from now on; a call that quotes anew finds SOL at this price, and a swap that works. */
   function moveTo(picoUsd: bigint): void {
     const { aggregator } = sandbox.controls;
     aggregator.setVenue({ deviationBps: 80 });

@@ -302,7 +302,7 @@ describe('what is handed over', () => {
     const ready = await buyer.post(service, { signedPayment: first });
     expect(ready.body.state).toBe('ready_to_present');
     expect(await buyer.post(service, { signedPayment: second })).toMatchObject({ status: 409, body: { code: 'idempotency_mismatch' } });
-    // Who only knows the key is not given what the seller would serve anybody for.
+    // A caller that knows the key alone is not given what the seller would serve any caller for.
     const { header: _header, ...known } = ready.body;
     expect((await buyer.post(service)).body).toEqual({ ...known, state: 'submitted' });
     const elsewhere = await buyerOf(wallet, `${sandbox.apiUrl}/memo`, { idempotencyKey: 'order-7' });

@@ -83,7 +83,7 @@ async function outcomeOf(call: Promise<unknown>): Promise<string> {
   }
 }
 
-/** Whatever was under way has had the time that a whole swap and payment of somebody else take. */
+/** Whatever was under way has had the time that a whole swap and payment of another call take. */
 async function quiet(): Promise<void> {
   const other = await payerOn(sandbox, SWAPPER, { autoSwap: true });
   expect((await other.client.fetch(usdc())).status).toBe(200);

@@ -8,7 +8,7 @@ import { closePayers, failureOf, payerOn, recordingSigner, type Payer } from '..
 import { startRelay, type Held, type Passing, type Relay } from '../helpers/relay.js';
 import { isPaid, startSeller, type Seller } from '../helpers/seller.js';
 
-// Peers that never answer, or answer when nobody waits any more. Each call has to end by its own timeouts, before the test's, and say what
+// Peers that never answer, or answer when no call waits any more. Each call has to end by its own timeouts, before the test's, and say what
 // happened to the money; nothing may be signed or sent for it afterwards.
 
 /** Long enough for peers that do answer, on a machine that is busy. The rest keeps its defaults. */
@@ -77,7 +77,7 @@ const SWAPPER: Funds = { SOL: '0.1', BONK: '5000000' };
 const swap = () => ({ inputMint: sandbox.mints.BONK.address, outputMint: 'USDC', amount: '100000000000' });
 const signalled = (signal: AbortSignal | undefined) => (signal === undefined ? {} : { signal });
 
-/** Every public call that asks anybody anything. */
+/** Every public call that asks a peer anything. */
 const CALLS = {
   fetch: { funds: HOLDER, run: ({ client }, signal) => client.fetch(usdc(), signalled(signal)) },
   'fetch with a swap': { funds: SWAPPER, run: ({ client }, signal) => client.fetch(usdc(), signalled(signal)) },
@@ -129,7 +129,7 @@ async function callAll(options: ClientOptions) {
 const expected = (outcome: string, ...failing: readonly Name[]) =>
   Object.fromEntries(NAMES.map((name) => [name, failing.includes(name) ? outcome : 'ok']));
 
-/** Whatever was under way has had the time that a whole swap and payment of somebody else take. */
+/** Whatever was under way has had the time that a whole swap and payment of another call take. */
 async function quiet(): Promise<void> {
   const other = await payerOn(sandbox, SWAPPER, { autoSwap: true });
   expect((await other.client.fetch(`${sandbox.apiUrl}/usdc`)).status).toBe(200);
@@ -182,7 +182,7 @@ describe('a node that never answers', () => {
   });
 });
 
-/** Has the clock of the clients, and nobody else's, go so much further. */
+/** Has the clock of the clients, and no other, go so much further. */
 function jump(ms: number): void {
   const { now } = systemRuntime;
   vi.spyOn(systemRuntime, 'now').mockImplementation(() => now() + ms);

@@ -23,7 +23,7 @@ beforeAll(async () => {
     response.end(bytesOf(odd));
   });
   payer = await payerOn(sandbox, { USDC: '50' });
-  // The table names this wallet as its own; nobody has its key, and it must never be asked to sign.
+  // The table names this wallet as its own; no test has its key, and it must never be asked to sign.
   const signer = { address: KEYS.payer, signMessage: () => Promise.reject(new Error('asked to sign')) };
   reader = createClient({ signer, rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl, autoSwap: true });
 });

@@ -162,7 +162,7 @@ describe('own accounts that cannot be used', () => {
 });
 
 describe('mints that are not what they seem', () => {
-  /** A token that everybody has an account for. */
+  /** A token that all wallets have an account for. */
   async function issue(decimals: number, extensions: readonly ExtensionBytes[], owner = TOKEN_2022): Promise<void> {
     const data = mintBytes(decimals, extensions);
     sandbox.chain.setAccount(address(NEW_MINT), { lamports: 10_000_000n, data, owner: address(owner), executable: false });

@@ -46,7 +46,7 @@ async function receiptsOf({ client }: Payer): Promise<Receipt[]> {
   return list;
 }
 
-/** Payments of a wallet that the chain shows, whatever anybody says. */
+/** Payments of a wallet that the chain shows, whatever any party says. */
 async function settledOf(payer: Payer): Promise<number> {
   const account = await tokenAccount(payer.address, sandbox.mints.USDC);
   const found = await Promise.all((await signaturesOf(sandbox.rpcUrl, account)).map((one) => landed(sandbox.rpcUrl, one)));

@@ -231,7 +231,7 @@ describe('answers that are wrong', () => {
   });
 });
 
-/** Addresses of nobody. */
+/** Addresses of no party. */
 function addressAt(count: number): string {
   const alphabet = '23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
   return `GyGKxMyg1p9SsHfm15MkNUu1u9TN2JtTspcdmrtG${alphabet[count % 57] ?? ''}${alphabet[Math.floor(count / 57)] ?? ''}se`;

@@ -85,7 +85,7 @@ describe.each(METHODS)('a node whose %s', (method) => {
     if (code === 'timeout') expect(error.details).toEqual({ step: method, timeoutMs: TIMEOUT_MS });
     if (code === 'rpc_unavailable') expect(error.details).toEqual({ method });
     if (code === 'invalid_response') expect(error.details).toMatchObject({ service: 'rpc' });
-    // What the node says may be anybody's words.
+    // What the node says may be any party's words.
     if (fault.kind === 'error') expect(error.message).not.toContain(fault.message);
   });
 

@@ -105,7 +105,7 @@ const ROWS: readonly Row[] = [
     code: 'invalid_response',
     answer: saysProblem(503, 'rpc_unavailable', { details: { method: 'x' }, moved: [{ kind: 'swap', signature: 'x' }] }),
   },
-  { name: 'a code of nobody', code: 'invalid_response', answer: saysProblem(422, 'send_your_key', { detail: PROMPT }) },
+  { name: 'a code that no version has', code: 'invalid_response', answer: saysProblem(422, 'send_your_key', { detail: PROMPT }) },
   {
     name: 'an error of ours with numbers of another',
     code: 'invalid_response',

@@ -36,7 +36,7 @@ interface RawAccount {
   readonly data: readonly [string, string];
 }
 
-/** The wallet as any node shows it: who controls it and its token accounts, and what they hold. */
+/** The wallet as any node shows it: which keys control it and its token accounts, and what they hold. */
 async function stateOf(owner: string) {
   const accounts = [owner, ...(await Promise.all(SYMBOLS.map((symbol) => tokenAccount(owner, sandbox.mints[symbol]))))];
   const params = [accounts, { encoding: 'base64', commitment: 'confirmed' }];
@@ -63,7 +63,7 @@ async function stateOf(owner: string) {
 
 type State = Awaited<ReturnType<typeof stateOf>>;
 
-/** Nothing but fees is gone, and nobody else has a say over any account. */
+/** Nothing but fees is gone, and no other key has a say over any account. */
 function expectOnlyFeesGone(before: State, after: State, swaps = 1): void {
   expect(after.control).toEqual(before.control);
   expect(after.amounts).toEqual(before.amounts);

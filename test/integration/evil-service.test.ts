@@ -37,7 +37,7 @@ afterAll(() => stage.close());
 
 const paymentRequired = () => ({ headers: { 'payment-required': terms } });
 
-/** What the service has said to the attacker, for whom it was true. */
+/** What the service has said to the attacker, of which it was true. */
 async function remember(): Promise<void> {
   const ask = async (path: string, body?: Json) => {
     const init = body === undefined ? {} : { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
@@ -120,7 +120,7 @@ describe.concurrent('on the wire', () => {
     expect(await end(PLANNED, lie)).toBe(lie.harmless === true ? 'done' : 'refused');
   });
 
-  // A plan is a hint: what it says in its place keeps nobody from paying.
+  // A plan is a hint: what it says in its place keeps no client from paying.
   it.each(quick)('%s, for its plan of a payment alone', async (_name, lie) => {
     expect(await end(PLANNED, lie, { at: ['autoPay'] })).toBe('done');
   });

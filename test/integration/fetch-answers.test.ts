@@ -213,7 +213,7 @@ describe('many calls', () => {
     });
     for (let turn = 0; turn < 10; turn += 1) expect((await (await buyer.client.fetch(url)).text()).length).toBe(100_000);
     expect(seen.filter((one) => paymentOf(one) !== undefined)).toHaveLength(10);
-    // The body of the 402 is left to whoever wants it; small as it is, it must not keep its connection to itself.
+    // The body of the 402 is left to the caller, if it wants it; small as it is, it must not keep its connection to itself.
     expect(ports.size).toBe(1);
   });
 

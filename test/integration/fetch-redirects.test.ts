@@ -87,7 +87,7 @@ describe('a redirect before the payment', () => {
     ]);
   });
 
-  it.each(STATUSES)('%d of a POST is refused at its end: nobody can tell what would be paid for', async (status) => {
+  it.each(STATUSES)('%d of a POST is refused at its end: the client cannot tell what would be paid for', async (status) => {
     const error = await failureOf(buyer.client.fetch(`${twins.paid.url}/free/${status}/once`, { method: 'POST', body: 'x' }));
     if (!isExactChangeError(error, 'unsupported_offer')) throw error;
     expect([error.funds, error.moved, error.response?.status]).toEqual(['untouched', [], 402]);

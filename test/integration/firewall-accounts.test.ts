@@ -106,7 +106,7 @@ describe('wrapped SOL that the wallet holds already', () => {
   });
 });
 
-/** Nobody but the chain knows what arrives after the wallet was read: floors are what was there then, less or plus what was agreed. */
+/** The chain alone knows what arrives after the wallet was read: floors are what was there then, less or plus what was agreed. */
 describe('what comes between the signature and the landing', () => {
   const GIFT = 1_000n;
   const give = (to: Address, symbol: MintSymbol) => sandbox.chain.fundToken(to, sandbox.mints[symbol], GIFT);
@@ -122,7 +122,7 @@ describe('what comes between the signature and the landing', () => {
     return { direction, trader, swap: await trader.sign(form, direction, [SYSTEM, ATTACKER]), ...boundsOf(form, direction.amounts) };
   }
 
-  it.each(intoTokens)('%s, %s: tokens that somebody else pays into the output are no part of it', async (form, name) => {
+  it.each(intoTokens)('%s, %s: tokens that another wallet pays into the output are no part of it', async (form, name) => {
     const { direction, trader, swap } = await signed(form, name);
     await give(trader.address, direction.to);
     const { input, output } = direction.amounts;
@@ -195,7 +195,7 @@ describe('what comes between the signature and the landing', () => {
     expect(sandbox.chain.account(trader.at.PYUSD)).toBeUndefined();
     const error = await failureOf(trader.sign(form, directions['USDC to USDT'], [handed]), 'unsafe_swap');
     expect(error.details.rule).toBe('exposed_vacancy');
-    // Lamports that somebody sends there make it no safer.
+    // Lamports that another wallet sends there make it no safer.
     sandbox.chain.fundSol(trader.at.PYUSD, 1_000_000n);
     const again = await failureOf(trader.sign(form, directions['USDC to USDT'], [handed]), 'unsafe_swap');
     expect(again.details.rule).toBe('exposed_vacancy');

@@ -57,7 +57,7 @@ const transfer = (by: Party) => (symbol: MintSymbol) =>
     [12, ...u64(HELD), sandbox.mints[symbol].decimals],
   );
 
-/** All that changes who controls an account, or what it holds. */
+/** All that changes which key controls an account, or what it holds. */
 const steps: readonly Step[] = [
   ['the wallet hands it over', authority(OWNER, 'wallet', 'venue')],
   ['the venue hands it back', authority(OWNER, 'venue', 'wallet')],

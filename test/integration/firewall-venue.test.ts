@@ -98,7 +98,7 @@ const deeds: readonly Deed[] = [
   { does: 'closes the source', modes: [MODE.closeAccount], target: onSource, ...cannotRun, but: closesSource },
   { does: 'closes the output', modes: [MODE.closeAccount], target: onOutput, ...cannotRun, but: closesOutput },
   { does: 'takes all of the source', modes: [MODE.overcharge], ...guarded, but: boundedSource },
-  { does: 'pays somebody else', modes: [MODE.misdirect], ...guarded },
+  { does: 'pays another wallet', modes: [MODE.misdirect], ...guarded },
   { does: 'fails', modes: [MODE.fail], amount: 6001n, ...cannotRun },
   { does: 'burns all compute', modes: [MODE.burnCompute], ...cannotRun },
   { does: 'empties and closes the source', modes: [MODE.overcharge, MODE.closeAccount], ...guarded, but: unwrapsSource },
@@ -109,7 +109,7 @@ const deeds: readonly Deed[] = [
     but: { ...unwrapsOutput, ...immutable },
   },
   {
-    does: 'pays somebody else and closes the output',
+    does: 'pays another wallet and closes the output',
     modes: [MODE.misdirect, MODE.closeAccount],
     target: onOutput,
     ...cannotRun,

@@ -198,7 +198,7 @@ describe('a client over another transport', () => {
 });
 
 describe('several nodes', () => {
-  /** An address where nobody listens. */
+  /** An address at which no server listens. */
   async function deadUrl(): Promise<string> {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

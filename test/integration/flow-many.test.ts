@@ -41,7 +41,7 @@ async function callsBeforePresenting(client: Client, url: string): Promise<Recor
   const response = await client.fetch(url);
   stop();
   expect(response.status).toBe(200);
-  // What follows the payment in the background is over before anybody counts anew.
+  // What follows the payment in the background is over before a test counts anew.
   await decided(response);
   if (calls === undefined) throw new Error('Nothing was presented.');
   return calls;

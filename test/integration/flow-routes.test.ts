@@ -85,7 +85,7 @@ async function expectPayment(receipt: Receipt, symbol: MintSymbol, price: bigint
   expect(settlement).toMatchObject({ success: true, transaction: payment.signature });
 }
 
-/** The receipt's swap took and brought what the chain shows, to nobody but the venue and us, and no fee is in its instruction. */
+/** The receipt's swap took and brought what the chain shows, to no party but the venue and us, and no fee is in its instruction. */
 async function expectSwap(receipt: Receipt, from: MintSymbol, into: MintSymbol): Promise<void> {
   const [input, output] = [sandbox.mints[from].address, sandbox.mints[into].address];
   const { swap, cost } = receipt;

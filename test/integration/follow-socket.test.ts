@@ -35,8 +35,8 @@ async function payerNamed(caller: string, wsUrl: string) {
 
 it('hears of a payment that settles late over one subscription, and searches the chain less for it than without a socket', async () => {
   const [hearing, deaf] = [await payerNamed('hearing', `${sandbox.wsUrl}/?caller=hearing`), await payerNamed('deaf', 'ws://127.0.0.1:9')];
-  // Five looks, each for both of the payments that nobody presents.
-  await until('who hears nothing has looked for long', () => (deaf.searches() >= 5 ? true : undefined), 30_000);
+  // Five looks, each for both of the payments that no caller presents.
+  await until('the client that hears nothing has looked for long', () => (deaf.searches() >= 5 ? true : undefined), 30_000);
   expect(hearing.calls('accountSubscribe')).toBe(1);
   expect(hearing.searches()).toBeLessThan(deaf.searches());
   for (const header of hearing.headers) expect((await hearing.present(header)).status).toBe(200);

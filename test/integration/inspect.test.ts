@@ -508,7 +508,7 @@ describe('what a venue may take in a simulation', () => {
   );
 });
 
-/** Anybody may send SOL to an account of wrapped SOL, and anybody may have it counted. */
+/** Any wallet may send SOL to an account of wrapped SOL, and any may have it counted. */
 describe('lamports that a wrapped SOL account does not count yet', () => {
   const UNCOUNTED = 5_000_000n;
   const tip = async ({ wallet }: Offered) => sandbox.chain.fundSol(address(await own(wallet.address, 'SOL')), UNCOUNTED);

@@ -269,7 +269,7 @@ describe('connections', () => {
     await locks.hold(['swap'], () => Promise.all(attempts.map((attempt) => journal.reserve(attempt, [dayCap(150_000n)]))));
     await ledger.see('account', { amount: 1n, at: 0 });
     expect(await journal.used(owner, [dayCap(0n)], NOW)).toEqual([150_000n]);
-    // Nobody else listens to this pool.
+    // No other code listens to this pool.
     await ask('select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()');
     await journal.used(owner, [], NOW).catch(() => undefined);
     expect(await claims.live(['none'])).toEqual(new Set());

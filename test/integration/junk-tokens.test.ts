@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterEach(closePayers);
 afterAll(() => sandbox.close());
 
-/** Sends a wallet a trillion of a token that nobody buys. */
+/** Sends a wallet a trillion of a token that has no buyer. */
 async function litter(payer: Payer): Promise<void> {
   const { address: mint } = await generateKeyPairSigner();
   sandbox.chain.setAccount(mint, { lamports: 10n ** 9n, data: mintBytes(6), owner: address(TOKEN), executable: false });

@@ -78,7 +78,7 @@ describe('the main job through Express', () => {
     expect(findNeedles(line.sent, [...keyNeedles(secretBytes(wallet.secretKey)), ...OTHERS, ...made])).toEqual([]);
     expect(signaturesIn(line.sent)).toEqual([]);
     expect(line.sent).not.toMatch(SUBMITTED);
-    // The swap was built there, by whoever cannot sign it.
+    // The swap was built there, by the service, which cannot sign it.
     expect(transactionsIn(line.received)).toEqual([{ signatures: [] }]);
   });
 

@@ -69,7 +69,7 @@ const inExpress = (app: express.Express) => {
   return listening(createServer(listener));
 };
 
-/** The same handler behind a rule of the framework's own, which lets nobody list or register webhooks. */
+/** The same handler behind a rule of the framework's own, which lets no caller list or register webhooks. */
 const FRAMEWORKS: Readonly<Record<string, () => Promise<string>>> = {
   express: () => {
     const app = express();

@@ -507,7 +507,7 @@ describe('an outbox', () => {
       const { postgresJournal } = await import('./adapters/journal/postgres.ts');
       const { attemptOf } = await import('./test/helpers/attempts.ts');
       const told = [];
-      // The last finds a schema whose events somebody keeps.
+      // The last finds a schema whose events another journal keeps.
       for (const [outbox, schema] of [[true, 'fresh'], [false, 'fresh'], [false, 'told']]) {
         const journal = postgresJournal({ connectionString: process.argv[1], outbox, schema });
         await journal.reserve(attemptOf(), []).then(() => told.push('written'), ({ name, code, message, details }) => told.push({ name, code, message, details }));

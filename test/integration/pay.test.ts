@@ -15,7 +15,7 @@ afterAll(() => sandbox.close());
 
 const PLACE = 'https://seller.example/premium';
 
-/** Terms as a body holds them, before anybody has read them. */
+/** Terms as a body holds them, before any code has read them. */
 const body = (more: object = {}) => ({
   x402Version: 2,
   accepts: [
@@ -74,7 +74,7 @@ describe('terms given to client.pay() as an object', () => {
     const terms = parsePaymentRequired({ url: PLACE, body: body({ url: 'https://other.example/' }) });
     const { receipt } = await payer.client.pay(unread(terms));
     expect(receipt.url).toBe(PLACE);
-    // A copy is anybody's.
+    // A copy may be any party's.
     expect((await failureOf(payer.client.pay(unread({ ...terms })), 'invalid_option')).details).toEqual({ option: 'url' });
   });
 

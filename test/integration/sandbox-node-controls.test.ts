@@ -192,7 +192,7 @@ describe('controls', () => {
     expect(await call('getHealth')).toMatchObject({ result: 'ok' });
   });
 
-  test('forget old statuses, but not to those who search', async () => {
+  test('forget old statuses, but not to callers that search', async () => {
     const { connection, transaction } = await funded();
     const signature = await connection.sendTransaction(transaction);
     node.controls.warp(301);

@@ -173,7 +173,7 @@ describe('kit', () => {
     });
   });
 
-  test('tells a v0 transaction only to those who can read it', async () => {
+  test('tells a v0 transaction only to callers that can read it', async () => {
     const signature = await confirm(await sign([await swapOf(BONK, USDC, 100n, 200n)]));
     await expect(rpc.getTransaction(signature, { commitment: 'confirmed', encoding: 'json' }).send()).rejects.toMatchObject({
       context: { __code: -32015 },

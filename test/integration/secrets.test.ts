@@ -359,7 +359,7 @@ describe('the search itself', () => {
   const needles = keyNeedles(pair);
   const text = (encoding: BufferEncoding, bytes = pair) => Buffer.from(bytes).toString(encoding);
   const spellings = (): readonly (readonly [string, unknown])[] => [
-    // What inspect() and JSON make of raw bytes is no spelling that anybody writes, only what they look like afterwards.
+    // What inspect() and JSON make of raw bytes is no spelling that a program writes, only what they look like afterwards.
     ...needles.filter(({ name }) => !/^bytes (inspected|in JSON)$/.test(name)).map(({ name, text: needle }) => [name, needle] as const),
     ['hex', text('hex')],
     ['base64', text('base64')],

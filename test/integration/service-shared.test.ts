@@ -91,7 +91,7 @@ describe('many requests at once', () => {
     caller.abort();
     expect((await left).status).toBe(499);
     off();
-    // Nobody waits for what hangs.
+    // No caller waits for what hangs.
     expect((await handler(new Request(path))).status).toBe(200);
     expect(quotesAsked()).toBe(2);
   });
@@ -144,7 +144,7 @@ describe('what decides on money', () => {
     expect((await step())['state']).toBe('insufficient_funds');
     await sandbox.chain.fundToken(toAddress(address), sandbox.mints.USDC, 1_000_000n);
     expect((await step())['state']).toBe('ready_to_sign');
-    // The list may be a moment old; who needs to know better asks the chain.
+    // The list may be a moment old; a caller that needs to know better asks the chain.
     expect(amountOf(await balance())).toBe('0');
   });
 

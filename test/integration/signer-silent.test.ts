@@ -16,7 +16,7 @@ afterAll(() => sandbox.close());
 
 /** A client whose signer never answers what it is asked to sign of one kind, and when it has been asked. */
 async function forgotten(kind: SigningIntent['kind'], options: ClientOptions = {}) {
-  // Less than the USDC routes cost: whoever buys there swaps first.
+  // Less than the USDC routes cost: a call that buys there swaps first.
   const { address, secretKey } = await sandbox.createWallet({ SOL: '1', USDC: '0.0001', USDT: '1' });
   const { signer } = recordingSigner(address, secretKey);
   let note = (): void => undefined;
@@ -76,7 +76,7 @@ describe('a signer that never answers', () => {
     expect(await closed).toMatchObject({ funds: 'untouched', moved: [] });
     await payer.client.close();
     await stuck;
-    // Those who left the queue hold nothing up.
+    // Calls that left the queue hold nothing up.
     expect((await other.fetch(usdc())).status).toBe(200);
   });
 

@@ -40,7 +40,7 @@ function sentBytes(): unknown[] {
   return sent;
 }
 
-/** A wallet whose first client closes when it has signed a swap that nobody knows anything of: dropped by the node, or landed and not shown. */
+/** A wallet whose first client closes when it has signed a swap that no node knows anything of: dropped by the node, or landed and not shown. */
 async function leftBehind(how: 'dropped' | 'landed', more: ClientOptions = {}) {
   const journal = memoryJournal();
   const options: ClientOptions = { journal, autoSwap: true, swapFrom: ['USDT'], ...more };
