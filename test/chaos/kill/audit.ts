@@ -56,7 +56,7 @@ export async function audit(sandbox: Sandbox, { point, wallet, journal, request,
 
   // What the caller was told.
   for (const outcome of story.outcomes) {
-    // Who may show the payment again gets what it bought.
+    // A caller that may show the payment again gets what it bought.
     if (point.identified) expect(outcome.kind).toBe('answer');
     if (outcome.kind === 'answer') {
       expect(outcome).toMatchObject({ status: 200, receipt: { state: 'settled' } });

@@ -25,7 +25,7 @@ export function edgedDisk(disk: Disk, edges: Edges): Disk {
       async write(bytes, position) {
         written = use.name === 'lock' ? 'lock' : contentOf(bytes);
         edges.pass(`disk write ${written} before`);
-        // The process ends in the middle of it: a part is there, and nobody was told.
+        // The process ends in the middle of it: a part is there, and no caller was told.
         await edges.passWith(`disk write ${written} torn`, () => file.write(bytes.subarray(0, bytes.length / 2), position));
         await file.write(bytes, position);
         edges.pass(`disk write ${written} after`);

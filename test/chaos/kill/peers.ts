@@ -1,7 +1,7 @@
 import type { Sandbox } from 'exact-change/sandbox';
 import type { Kill } from './points.js';
 
-/** How long the facilitator thinks before it does its part: long enough for who waits for it to be killed. */
+/** How long the facilitator thinks before it does its part: long enough for the process that waits for it to be killed. */
 const PATIENCE_MS = 500;
 
 interface Watch {

@@ -21,7 +21,7 @@ export interface Purchase {
   readonly held: { readonly wallet: bigint; readonly merchant: bigint };
 }
 
-/** What came of it, as those tell who were there. */
+/** What came of it, as the processes tell. */
 export interface Story {
   /** Every payment that was on record when a process was killed, by the attempt's id. */
   readonly recorded: ReadonlyMap<string, Attempt>;
@@ -142,7 +142,7 @@ function outcomeOf({ messages }: Ended): Outcome {
   return called!.outcome;
 }
 
-/** Asked of the chain before it had decided, or shown once more to a seller who was settling it, and refused by him. */
+/** Asked of the chain before it had decided, or shown once more to a seller that was settling it, and refused by it. */
 function isUncertain(outcome: Outcome): outcome is Extract<Outcome, { kind: 'error' }> {
   return outcome.kind === 'error' && outcome.funds === 'uncertain' && ['payment_uncertain', 'payment_rejected'].includes(outcome.code);
 }

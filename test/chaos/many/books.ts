@@ -4,7 +4,7 @@ import type { Sandbox } from 'exact-change/sandbox';
 import { expect } from 'vitest';
 import { rpc, signaturesOf, tokenAccount, tokenAmount } from '../../helpers/chain.js';
 
-/** What each of the three who count says was paid, in base units of USDC. */
+/** What each of the three counters says was paid, in base units of USDC. */
 export interface Books {
   readonly chain: bigint;
   readonly journal: bigint;

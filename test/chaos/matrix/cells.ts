@@ -128,7 +128,7 @@ export const MATRIX = {
       'lost response': '-',
       expired: '-',
       duplicate: 'what is on record is what was signed and what lands',
-      concurrent: 'one signature for all who wait',
+      concurrent: 'one signature for all calls that wait',
     },
   },
   '9': {
@@ -156,7 +156,7 @@ export const MATRIX = {
       'lost response': 'asked again',
       expired: 'one that a block lost is sent again',
       duplicate: '-',
-      concurrent: 'who waits for it uses what it brings',
+      concurrent: 'a call that waits for it uses what it brings',
     },
   },
   '10b': {
@@ -170,7 +170,7 @@ export const MATRIX = {
       'lost response': 'only its fee is gone; made anew once where the price had moved',
       expired: 'only its fee is gone; made anew once where the price had moved',
       duplicate: '-',
-      concurrent: 'who waits gets the next swap or the reason',
+      concurrent: 'a call that waits gets the next swap or the reason',
     },
   },
   '11': {
@@ -198,7 +198,7 @@ export const MATRIX = {
       'lost response': '-',
       expired: 'signed on a fresh blockhash',
       duplicate: 'one live authorization for a purchase',
-      concurrent: 'who comes second under a key is told to wait',
+      concurrent: 'the second call under a key is told to wait',
     },
   },
   '13': {
@@ -212,7 +212,7 @@ export const MATRIX = {
       'lost response': 'held as uncertain; the same bytes or none',
       expired: 'once proved expired, a new purchase may be signed',
       duplicate: 'that it was settled already is a success to look up',
-      concurrent: 'who comes second under a key is told to wait',
+      concurrent: 'the second call under a key is told to wait',
     },
   },
   '14': {
@@ -240,7 +240,7 @@ export const MATRIX = {
       'lost response': 'nothing more is signed until the first is decided',
       expired: 'proved expired first',
       duplicate: 'the same bytes or none',
-      concurrent: 'who comes second is told to wait',
+      concurrent: 'the second call is told to wait',
     },
   },
   '16': {

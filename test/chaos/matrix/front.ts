@@ -22,7 +22,7 @@ export interface Exchange {
   readonly beforeAlike: number;
   /** The method of a JSON-RPC call, where it is one. */
   readonly call: string | undefined;
-  /** Hands it on, and gets the answer of who is behind. */
+  /** Hands it on, and gets the answer of the server behind it. */
   pass(): Promise<Answer>;
 }
 

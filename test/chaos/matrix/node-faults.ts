@@ -55,7 +55,7 @@ export function changed(change: (result: unknown, params: readonly unknown[]) =>
   };
 }
 
-/** A client over the faulty node; where a fault is a silence, a second node stands behind it, for nobody else can be asked. */
+/** A client over the faulty node; where a fault is a silence, a second node stands behind it, for no other node can be asked. */
 export function over(world: World, name: NodeFateName | undefined, { front }: FaultyNode): ClientOptions {
   return name === 'timeout' || name === '5xx' ? { rpcUrl: [front.url, world.sandbox.rpcUrl] } : { rpcUrl: front.url };
 }

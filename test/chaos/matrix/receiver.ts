@@ -29,7 +29,7 @@ export const onFirst =
   (response, before) =>
     (before === 0 ? first : accept)(response, before);
 
-/** Who is told, on the loopback. */
+/** The receiver of what is told, on the loopback. */
 export async function receiving(world: World, meet: Meet = accept): Promise<Receiver> {
   const came: Came[] = [];
   const { url } = await world.seller((request, response) => {

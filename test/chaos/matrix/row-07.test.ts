@@ -8,7 +8,7 @@ import { attemptsOf, worldsOfFile } from './world.js';
 
 const SIMULATE = 'simulateTransaction';
 
-/** A simulation as the node gave it, but for the first account that is watched, the wallet's own: it would be somebody else's. */
+/** A simulation as the node gave it, but for the first account that is watched, the wallet's own: it would be another wallet's. */
 function stolen(answer: Json): Json {
   // As the node answers a simulation that watches accounts.
   const { context, value } = answer as { context: Json; value: { accounts: { owner: string }[] } };

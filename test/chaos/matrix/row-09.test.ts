@@ -125,7 +125,7 @@ row(worldsOfFile(), '9', {
     expect(signedBy(buyer)).toEqual(['swap', 'payment']);
   },
   concurrent: async (world) => {
-    // Somebody who has read the bytes sends them too, five times, before they arrive.
+    // A stranger that has read the bytes sends them too, five times, before they arrive.
     const { rpcUrl } = world.sandbox;
     const node = await sending(world, 1, async (exchange) => {
       const { params } = JSON.parse(exchange.body.toString()) as { params: unknown[] };
@@ -136,7 +136,7 @@ row(worldsOfFile(), '9', {
     await bought(world.buy(buyer, 'a'));
     expect(signedBy(buyer)).toEqual(['swap', 'payment']);
 
-    // The caller whose swap it is gives up while it is sent: who waits for it uses what it brings.
+    // The caller whose swap it is gives up while it is sent: the call that waits for it uses what it brings.
     const stop = new AbortController();
     const reason = new Error('not wanted any more');
     const slow = await sending(world, 1, async (exchange) => {

@@ -67,7 +67,7 @@ row(worlds, '16', {
     const buyer = await world.buyer();
     let settle = (): void => undefined;
     const allowed = new Promise<void>((resolve) => (settle = resolve));
-    // Answered before it is settled, and settled when nobody waits any more.
+    // Answered before it is settled, and settled when no caller waits any more.
     const front = await world.front(
       onPaid((exchange) => {
         void allowed.then(() => exchange.pass());
@@ -163,7 +163,7 @@ async function damagedWhileOpen(world: World): Promise<void> {
   await expectSpent(world, buyer, 'a', { base: front.url }, payerSignatureOf(lost));
 }
 
-/** A file in whose middle a byte has changed while nobody had it open. */
+/** A file in whose middle a byte has changed while no process had it open. */
 async function damagedOnDisk(world: World): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'exact-change-matrix-'));
   world.onClose(() => rm(directory, { recursive: true, force: true }));

@@ -24,7 +24,7 @@ interface Told extends Telling {
   readonly receiver: Receiver;
 }
 
-/** A buyer whose journal is told to a receiver, and who has bought. */
+/** A buyer whose journal is told to a receiver, after it has bought. */
 async function toldTo(world: World, meet: Meet): Promise<Told> {
   const journal = memoryJournal({ outbox: true });
   const buyer = await world.buyer({ USDC: '1' }, { journal });
@@ -117,7 +117,7 @@ row(worlds, '17', {
     const { secret } = await telling(world, journal, receiver, ['payment.uncertain', 'payment.settled', 'payment.failed']);
     let settle = (): void => undefined;
     const allowed = new Promise<void>((resolve) => (settle = resolve));
-    // The answer is lost before it is settled, and settled when it was told that nobody knows.
+    // The answer is lost before it is settled, and settled when it was told that no node knows.
     const front = await world.front(
       onPaid((exchange) => {
         if (exchange.beforeAlike === 0) void allowed.then(() => exchange.pass());

@@ -48,7 +48,7 @@ row(worlds, '10', {
   },
   timeout: async (world) => {
     await unconfirmed('timeout')(world);
-    // Nobody is left to wait for it: what is signed is told as uncertain, and the next call sends the same bytes before it would swap again.
+    // No call is left to wait for it: what is signed is told as uncertain, and the next call sends the same bytes before it would swap again.
     const { node: chain } = world.sandbox.controls;
     for (const lands of [true, false]) {
       const purchase = `held, lands ${String(lands)}`;
@@ -75,7 +75,7 @@ row(worlds, '10', {
   expired: async (world) => {
     const { node: chain } = world.sandbox.controls;
     chain.webSocket = 'silent';
-    // A block has it, and is dropped: first it is told as processed, then nobody knows it.
+    // A block has it, and is dropped: first it is told as processed, then no node knows it.
     const processed = changed(() => ({
       context: { slot: 1 },
       value: [{ slot: 1, confirmations: 0, err: null, confirmationStatus: 'processed' }],
@@ -213,7 +213,7 @@ async function unreadableSwap(world: World) {
   return { node, buyer };
 }
 
-/** What a process leaves that is killed when its swap has landed: whoever comes next has to read what that brought. */
+/** What a process leaves that is killed when its swap has landed: the next process has to read what that brought. */
 async function leftWithTokens(world: World, purchase: string): Promise<Buyer> {
   const node = await faultyNode(world, 'getTransaction', NODE_FATES.timeout);
   node.arm();

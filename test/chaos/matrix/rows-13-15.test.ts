@@ -239,7 +239,7 @@ const CLAIMS: readonly (readonly [name: string, claim: Claim])[] = [
   ['that it failed', (real) => ({ ...real, success: false, errorReason: 'no' })],
 ];
 
-/** The transaction that somebody else paid with. */
+/** The transaction that another wallet paid with. */
 async function strangersPayment(world: World): Promise<string> {
   const stranger = await world.buyer();
   const response = await world.buy(stranger, 'theirs');
@@ -295,7 +295,7 @@ row(worlds, '14', {
     expectSameBytes(buyer, front, 1);
   },
   malformed: async (world) => {
-    // Settled, and told in words that nobody can read, or that are not true.
+    // Settled, and told in words that no client can read, or that are not true.
     const buyer = await world.buyer();
     for (const [name, claim] of [...CLAIMS, ['a forgery', theirs(await strangersPayment(world))] as const]) {
       let real: Word | undefined;
@@ -484,7 +484,7 @@ row(worlds, '15', {
     expectSameBytes(buyer, front, 4);
   },
   malformed: async (world) => {
-    // For ever, and each time for more, and for somebody else.
+    // For ever, and each time for more, and for another payee.
     const greedy = await world.buyer();
     const front = await world.front(async (exchange) => {
       if (exchange.isPaid) return repriced(await unpaid(world), { amount: '999999' });
@@ -641,7 +641,7 @@ row(worlds, '15', {
   },
 });
 
-/** The real 402, for who did not come for it. */
+/** The real 402, for a caller that did not come for it. */
 async function unpaid({ sandbox }: World): Promise<Answer> {
   const response = await fetch(`${sandbox.apiUrl}/usdc`);
   return { status: response.status, headers: Object.fromEntries(response.headers), body: Buffer.from(await response.arrayBuffer()) };

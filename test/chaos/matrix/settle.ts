@@ -203,7 +203,7 @@ function compareTold({ transactions, payments, swaps, calls, attempts }: Books, 
   if (!untold) expect([...told, ...later]).toEqual(expect.arrayContaining([...swaps]));
 }
 
-/** The merchant has what was paid, and its own ledger has no settled sale that nobody paid for. */
+/** The merchant has what was paid, and its own ledger has no settled sale that no wallet paid for. */
 async function compareMerchant({ sandbox, merchantHad, servedBefore }: World, all: readonly Books[]): Promise<void> {
   const paid = all.flatMap(({ payments }) => payments.map(({ attempt }) => attempt));
   const has = await balancesOf(sandbox, sandbox.merchant);
@@ -220,7 +220,7 @@ async function compareMerchant({ sandbox, merchantHad, servedBefore }: World, al
   const sold = served.filter(({ settled }) => settled === true).map(({ paymentHeader }) => paymentHeader);
   const headers = paid.map(({ payment }) => payment?.header.value);
   for (const header of sold) expect(headers).toContain(header);
-  // Who was served what it had paid for got it from the merchant's handler.
+  // A buyer that was served what it had paid for got it from the merchant's handler.
   const delivered = paid.filter(({ delivered: done, url }) => done && url.startsWith(sandbox.apiUrl));
   for (const { payment, url } of delivered) expect([url, sold]).toEqual([url, expect.arrayContaining([payment?.header.value])]);
 }

@@ -1,4 +1,4 @@
-// Writes one event into a journal on disk and tells it. Its parent, who is told, kills it there.
+// Writes one event into a journal on disk and tells it. Its parent, which is told, kills it there.
 import { fileJournal } from '../../../adapters/journal/file.js';
 import { createWebhooks } from '../../../adapters/webhooks/index.js';
 import { attemptOf } from '../../helpers/attempts.js';

@@ -58,7 +58,7 @@ export interface World {
   readonly merchantHad: Balances;
   /** How many lines the merchant's ledger had. */
   readonly servedBefore: number;
-  /** A process of ours was killed, or a call was abandoned: what landed need not have been told to anybody. */
+  /** A process of ours was killed, or a call was abandoned: what landed need not have been told to any listener. */
   untold: boolean;
   /** A wallet with funds (a dollar of USDC unless set), a journal of its own and short timeouts. */
   buyer(funds?: Partial<Record<MintSymbol, string>>, options?: ClientOptions): Promise<Buyer>;

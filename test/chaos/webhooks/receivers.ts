@@ -11,7 +11,7 @@ const FAILURES: readonly Failure[] = [
   (response) => response.writeHead(500).end(),
   (response) => response.writeHead(503, { 'retry-after': '1' }).end('{"later":true}'),
   (response) => response.writeHead(302, { location: '/elsewhere' }).end(),
-  // It has arrived, and nobody learns of that.
+  // It has arrived, and the sender does not learn of that.
   (response) => response.destroy(),
 ];
 
