@@ -1,5 +1,5 @@
 // An agent holds SOL and BONK. An API wants USDC. Everything is real, on one machine: `npm run demo`.
-// With `--without-facilitator` nobody settles, so the demo has to fail.
+// With `--without-facilitator` no payment settles, so the demo has to fail.
 import { HTTPInterceptor, formatUiAmount, receiptOf, type ClientEvent } from 'exact-change';
 import { createSandbox, type Sandbox } from 'exact-change/sandbox';
 
@@ -23,7 +23,7 @@ async function run(sandbox: Sandbox): Promise<void> {
   say('agent', `${agent.address} holds ${held}`);
   if (process.argv.includes('--without-facilitator')) {
     await sandbox.controls.facilitator.stop();
-    say('facilitator', 'stopped: nobody settles payments now');
+    say('facilitator', 'stopped: no payment settles now');
   }
 
   const { rpcUrl, jupiterUrl } = sandbox;

@@ -1,5 +1,5 @@
 // One place holds the keys of Jupiter and the node, and plans; an agent elsewhere holds its wallet, and signs. Everything is real, on one
-// machine: `npx tsx examples/service.ts`. With `--wrong-key` the service knows nobody by the agent's key, so the story has to fail.
+// machine: `npx tsx examples/service.ts`. With `--wrong-key` the service knows no caller by the agent's key, so the story has to fail.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createClient, formatUiAmount, local, receiptOf } from 'exact-change';

@@ -149,7 +149,7 @@ export function coordinationContract(name: string, open: () => Promise<OpenJourn
         await expect(theirs.locks.hold(['y'], () => Promise.reject(new Error('ran')), [AbortSignal.abort('before')])).rejects.toBe(
           'before',
         );
-        // Neither is kept by who left.
+        // Neither is kept by the process that left.
         await mine.locks.hold(['a', 'y'], async () => undefined);
         const later = new AbortController();
         held.finish();

@@ -17,7 +17,7 @@ export interface OpenJournal {
 
 const STATES = Object.keys(attemptStates) as AttemptState[];
 
-/** A decided attempt stays as it is, whoever does not know it yet; any other that cannot go on is told so. */
+/** A decided attempt stays as it is, whatever process does not know it yet; any other that cannot go on is told so. */
 function whatBecomes(from: AttemptState, to: AttemptState): 'replaces' | 'leaves' | 'is refused, and leaves' {
   if (mayFollow(from, to)) return 'replaces';
   return attemptStates[from].decided ? 'leaves' : 'is refused, and leaves';

@@ -153,7 +153,7 @@ export function outboxContract(name: string, make: () => Promise<OpenOutbox>): v
         const one = await signed();
         await expect(journal.put({ ...one, state: 'abandoned' })).rejects.toThrow();
         await journal.put({ ...one, state: 'settled' });
-        // Somebody who does not know yet that it is decided.
+        // A process that does not know yet that it is decided.
         await journal.put({ ...one, state: 'unsettled' });
         await journal.put({ ...one, doubt: 'payment_uncertain' });
         const gone = await reserved();

@@ -113,7 +113,7 @@ export function transportContract(name: string, open: (options: LocalOptions) =>
         { name: 'an amount that is a number', request: { amount: 5 }, option: 'amount' },
         { name: 'an amount beyond any account', request: { amount: 2n ** 64n }, option: 'amount' },
         { name: 'a mint that is none', request: { inputMint: NOT_AN_ADDRESS }, option: 'inputMint' },
-        { name: 'a symbol that nobody has pinned', request: { outputMint: 'DOGE' }, option: 'outputMint' },
+        { name: 'a symbol that is not pinned', request: { outputMint: 'DOGE' }, option: 'outputMint' },
         { name: 'a token for itself', request: { outputMint: 'SOL' }, option: 'outputMint' },
         { name: 'a mode that there is not', request: { swapMode: 'ExactBoth' }, option: 'swapMode' },
         { name: 'slippage below zero', request: { slippageBps: -1 }, option: 'slippageBps' },

@@ -102,7 +102,7 @@ export function mint(programAddress: Address, decimals: number, authority?: Addr
         ] as const)),
     [44, [decimals, 1]],
   );
-  // Token-2022: the kind of account (1), then the extension MintCloseAuthority (3) with nobody in it.
+  // Token-2022: the kind of account (1), then the extension MintCloseAuthority (3) with no key in it.
   const extended = programAddress === PROGRAMS.token2022 ? concat(laidOut(165, [0, base]), [1], u16(3), u16(32), new Uint8Array(32)) : base;
   return account(programAddress, extended);
 }

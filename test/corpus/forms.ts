@@ -121,7 +121,7 @@ function swapData({ discriminator, version, shared }: Form, terms: Terms): Uint8
 export function swapInstruction(form: Form, terms: Terms): FilledInstruction {
   const metas = form.places.map((place): AccountMeta => {
     const key = terms.accounts[place];
-    // Somebody else in that place would be a second signer: the attack is that nobody asks him.
+    // Another key in that place would be a second signer: the attack is that it is asked for nothing.
     if (place === 'user' && key === WALLET) return signer(key);
     return WRITABLE.has(place) && key !== PROGRAMS.jupiter ? writable(key) : readonly(key);
   });

@@ -131,7 +131,7 @@ const temporaries: readonly Shape[] = [
   },
 ];
 
-/** The wallet's own account for a mint, with nobody else's hand on it. */
+/** The wallet's own account for a mint, with no other wallet's hand on it. */
 function holding(mint: Expectation['inputMint'], amount: bigint): Accounts {
   return new Map([[own(mint), tokenAccount(PROGRAMS.token, { mint, owner: WALLET, amount, closeAuthority: WALLET })]]);
 }
@@ -144,7 +144,7 @@ const states: readonly Shape[] = [
     accounts: () => holding(wsol, 3_000_000_000n),
   },
   {
-    // Anybody may send lamports to an address that is no account yet.
+    // Any wallet may send lamports to an address that is no account yet.
     shape: 'lamports_at_the_missing_account',
     directions: ['usdc-sol', 'usdc-wsol'],
     make: (from) => transaction(draftOf(from)),

@@ -49,7 +49,7 @@ export const EXPOSED = {
   /** The wallet's, but not its associated one. */
   auxiliary: someKey(176),
   auxiliary2022: someKey(178),
-  /** Somebody else's, and the wallet may spend from it. */
+  /** Another wallet's, and this one may spend from it. */
   delegated: someKey(180),
   closable: someKey(182),
   mint: someKey(184),
@@ -59,7 +59,7 @@ export const EXPOSED = {
   /** Belongs to {@link EXPOSED.multisig}: it does not name the wallet, and obeys its signature. */
   ofMultisig: someKey(196),
   ofMultisig2022: someKey(198),
-  /** At a program that nobody knows: a loan, an asset, an order. */
+  /** At an unknown program: a loan, an asset, an order. */
   loan: someKey(142),
 } as const;
 

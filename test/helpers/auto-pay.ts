@@ -30,7 +30,7 @@ export interface Answer {
   readonly body: PaymentResult & { readonly code?: string; readonly details?: Readonly<Record<string, unknown>> };
 }
 
-/** One purchase by somebody who has nothing but fetch and a signer. */
+/** One purchase by a caller that has nothing but fetch and a signer. */
 export interface Buyer {
   /** The 402, asked for once. */
   readonly paymentRequired: Awaited<ReturnType<typeof termsOf>>;

@@ -59,7 +59,7 @@ export async function estateOf(sandbox: Sandbox, made: SandboxWallet): Promise<E
     return where;
   };
   const spendable = usdc.data.slice();
-  // Somebody else's, with the wallet as the delegate of 5 USDC.
+  // Another wallet's, with this one as the delegate of 5 USDC.
   spendable.set(keyBytes(besides(wallet, 200)), 32);
   spendable.set([1, 0, 0, 0, ...key], 72);
   new DataView(spendable.buffer).setBigUint64(121, 5_000_000n, true);
@@ -133,10 +133,10 @@ function isSame(a: ChainAccount | undefined, b: ChainAccount | undefined): boole
   );
 }
 
-/** Still the wallet's, with nobody else to spend from it or close it. One of wrapped SOL may go. */
+/** Still the wallet's, with no other wallet to spend from it or close it. One of wrapped SOL may go. */
 function isKept(wallet: Address, before: ChainAccount | undefined, after: ChainAccount | undefined, symbol: MintSymbol): boolean {
   if (after === undefined) return before === undefined || symbol === 'SOL';
-  // Anybody may send lamports to where no account is.
+  // Any wallet may send lamports to where no account is.
   if (after.owner === SYSTEM && after.data.length === 0) return before === undefined;
   const { data } = after;
   const isOwn = Buffer.compare(data.subarray(32, 64), keyBytes(wallet)) === 0;

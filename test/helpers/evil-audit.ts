@@ -75,7 +75,7 @@ export interface Prey {
   /** What the attacker had, and the accounts by which he has it. */
   readonly loot: Lying;
   readonly earlier: readonly string[];
-  /** What it buys: an address that nobody else does. */
+  /** What it buys: an address that no other test buys. */
   readonly wares: string;
   /** Calls that the global fetch may pay for. */
   readonly interceptor?: HTTPInterceptor;
@@ -238,7 +238,7 @@ function dealIn(sandbox: Sandbox, bytes: Uint8Array, aim: Aim): SwapDeal {
   return { from: from.symbol, maxIn, minOut };
 }
 
-/** All that the wallet took part in since, and that nobody has more or less than was agreed. */
+/** All that the wallet took part in since, and that no party has more or less than was agreed. */
 async function expectChain(
   sandbox: Sandbox,
   { estate, before, loot, earlier, wares, signed }: Prey,
@@ -289,7 +289,7 @@ function expectSilent({ session, secretKey, messages }: Prey, signatures: readon
   expect(findNeedles(said, needles)).toEqual([]);
 }
 
-/** Nobody repeats the words of the service as his own. */
+/** No error or event repeats the words of the service as the client's own. */
 function expectNoWords({ events }: Prey, outcome: Outcome): void {
   expect(JSON.stringify(events)).not.toContain('IGNORE');
   if (!('error' in outcome)) return;

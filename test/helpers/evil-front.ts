@@ -32,7 +32,7 @@ export interface Told {
   readonly victim: Victim;
   /** Asks the honest service something else. */
   honest(path: string, body?: Json): Promise<Json>;
-  /** A place of the front's own that nobody has any business at. */
+  /** A place of the front's own that no caller has any business at. */
   readonly elsewhere: string;
 }
 
@@ -129,7 +129,7 @@ export async function startFront(sandbox: Sandbox, service: string): Promise<Fro
     const { lie, wallet, how } = running;
     if (how.planless === true && endpoint === 'autoPay') return write(response, NOT_FOUND);
     const lies = how.at?.includes(endpoint) ?? true;
-    // Before anything is waited for: whoever asked may soon be gone.
+    // Before anything is waited for: the caller may soon be gone.
     if (lies && lie.answers !== undefined) running.told.push(endpoint);
     const { port } = server.address() as AddressInfo; // A bound TCP server's address is never a pipe's name or null.
     const told: Told = {

@@ -3,7 +3,7 @@ import { receiptOf, type Client, type ClientEvent, type ClientOptions, type Rece
 import type { Sandbox, SandboxWallet } from 'exact-change/sandbox';
 import { until } from './chain.js';
 
-/** What a client of the sandbox is set to; `?caller=client` lets the node count its calls apart from everybody else's. */
+/** What a client of the sandbox is set to; `?caller=client` lets the node count its calls apart from those of all others. */
 export function onSandbox(sandbox: Sandbox, wallet: SandboxWallet, more: ClientOptions = {}): ClientOptions {
   return {
     walletSecretKey: wallet.secretKey,

@@ -23,7 +23,7 @@ import type { MintSymbol, Sandbox, SandboxWallet } from 'exact-change/sandbox';
 import { type ChainTransaction, landed, rpc, tokenAmount } from './chain.js';
 import { secretBytes } from './payer.js';
 
-/** What somebody else is asked to build; `body` is passed on as it is. */
+/** What another builder is asked for; `body` is passed on as it is. */
 export interface SwapWish {
   readonly from: MintSymbol;
   readonly to: MintSymbol;

@@ -6,7 +6,7 @@ import { instruction, type FilledInstruction } from '../corpus/instructions.js';
 import { opened, sealed, type Parts } from './foreign-transaction.js';
 import { ownAccounts, type OwnAccounts } from './own-messages.js';
 
-/** Whom a lie is told to. */
+/** The caller that a lie is told to. */
 export interface Victim {
   readonly sandbox: Sandbox;
   readonly wallet: Address;

@@ -3,7 +3,7 @@ import type { Life, Processes } from '../../adapters/journal/file/processes.js';
 
 interface Node {
   readonly inode: bigint;
-  /** What whoever reads it gets. */
+  /** What a reader gets. */
   data: Uint8Array;
   /** What a power failure leaves of it. */
   synced: Uint8Array;

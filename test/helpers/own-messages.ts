@@ -93,7 +93,7 @@ function expectOwnTokenStep(data: Uint8Array, accounts: readonly Address[], wall
       expect([accounts[2], accounts[3], accounts.length]).toEqual([account, wallet, 4]);
       return;
     case OP.setAuthority:
-      // The right to close, to nobody.
+      // The right to close, to no key.
       expect([...data]).toEqual([6, 3, 0]);
       return;
     case OP.close:

@@ -170,7 +170,7 @@ export async function withClient<T>(address: string, work: (client: pg.Client) =
 /** A way to a database that can be cut, or fall silent. */
 export interface Wire {
   readonly address: string;
-  /** Nothing comes through any more, and nobody is told. */
+  /** Nothing comes through any more, and neither end is told. */
   silence(): void;
   /** As {@link Wire.silence}, and not even the end of a connection comes through: the other side takes it for alive. */
   unplug(): void;

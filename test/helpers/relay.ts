@@ -14,7 +14,7 @@ export interface Held {
   readonly count: number;
   /** Resolves once it holds one. */
   readonly asked: Promise<void>;
-  /** Lets all of them go on, those of who has long gone too, and holds no more. */
+  /** Lets all of them go on, those of callers long gone too, and holds no more. */
   release(): Promise<void>;
 }
 

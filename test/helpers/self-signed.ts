@@ -1,6 +1,6 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
 
-/** A certificate that nobody vouches for, for a server on the loopback: PEM key and certificate, made anew each time. */
+/** A certificate that no authority vouches for, for a server on the loopback: PEM key and certificate, made anew each time. */
 export function selfSigned(): { key: string; cert: string } {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const name = der(0x30);

@@ -24,7 +24,7 @@ export function transactionsIn(traffic: string, layers = LAYERS): FoundTransacti
   );
 }
 
-/** The signatures in traffic, whoever's they are. */
+/** The signatures in traffic, of whatever signer. */
 export function signaturesIn(traffic: string): string[] {
   return [...new Set(transactionsIn(traffic).flatMap(({ signatures }) => signatures))];
 }

@@ -16,7 +16,7 @@ const PROGRAMS: readonly Address[] = [
   address('Foreign111111111111111111111111111111111112'),
 ];
 
-/** Whom an instruction can name: the wallet signs whenever it is named. */
+/** The accounts that an instruction can name: the wallet signs whenever it is named. */
 export interface Cast {
   readonly estate: Estate;
   readonly mints: Sandbox['mints'];
@@ -113,7 +113,7 @@ function thefts({ estate, mints, attacker, loot }: Cast, lamports: bigint): Inst
   ];
 }
 
-/** Everybody and everything that there is to name. */
+/** All parties and things that there are to name. */
 function everybody({ estate, mints, attacker, loot, good }: Cast): Address[] {
   const named = good.flatMap(({ accounts = [] }) => accounts.map((one) => one.address));
   const all = [

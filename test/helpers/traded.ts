@@ -50,7 +50,7 @@ export interface Moved {
   readonly gained: bigint;
 }
 
-/** Lands what may go through: no other account has changed, nobody else controls one, and SOL went for fees and rent alone. */
+/** Lands what may go through: no other account has changed, no other party controls one, and SOL went for fees and rent alone. */
 export async function landsAndMoves(sandbox: Sandbox, trader: Trader, direction: Direction, signed: SignedSwap): Promise<Moved> {
   const before = trader.holdings();
   const { error } = await land(sandbox, signed);
@@ -79,7 +79,7 @@ export const amountIn = (account: ChainAccount | undefined): bigint => (isThere(
 
 const view = ({ data }: ChainAccount): DataView => new DataView(data.buffer, data.byteOffset, data.byteLength);
 
-/** An account that stays is as it was but for its balance; one that is new is the wallet's and nobody else's. */
+/** An account that stays is as it was but for its balance; one that is new is the wallet's alone. */
 function expectOwn(wallet: Trader['address'], before: ChainAccount | undefined, after: ChainAccount | undefined): void {
   if (!isThere(after)) return;
   const control = controlOf(after);

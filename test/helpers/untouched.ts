@@ -20,7 +20,7 @@ export function expectUntouched(error: ExactChangeError): void {
   });
 }
 
-/** Watches the whole sandbox while `work` runs: nothing may be sent to the chain, and no paid request may reach anybody. */
+/** Watches the whole sandbox while `work` runs: nothing may be sent to the chain, and no paid request may reach a seller. */
 export async function nothingSent<T>(sandbox: Sandbox, payer: Pick<Payer, 'signed' | 'events'>, work: () => Promise<T>): Promise<T> {
   const { node, facilitator, api } = sandbox.controls;
   const count = () => ({

@@ -33,7 +33,7 @@ const mistakes = OPTIONS.map(misspelt);
 function complaintsAbout(texts: readonly string[]): string[][] {
   const read = ts.readConfigFile(`${root}tsconfig.json`, (name) => ts.sys.readFile(name));
   const parsed = ts.parseJsonConfigFileContent(read.config, ts.sys, root);
-  // `process.env.KEY` is how everybody else writes it.
+  // `process.env.KEY` is how readers write it.
   const options = { ...parsed.options, noPropertyAccessFromIndexSignature: false };
   const files = new Map([
     [`${root}docs-around.d.ts`, around],

@@ -53,7 +53,7 @@ function isReference(node: ts.Identifier): boolean {
   );
 }
 
-/** Statements other than declarations. An assignment or a call at the top of a module would run for whoever imports it. */
+/** Statements other than declarations. An assignment or a call at the top of a module would run for any importer. */
 function acts(node: ts.Statement): boolean {
   return !(
     ts.isImportDeclaration(node) ||

@@ -42,7 +42,7 @@ const planned = (attack: string, plan: (honest: Uint8Array) => Uint8Array): Atta
   make: saying(({ plan: honest }) => ({ plan: plan(honest) })),
 });
 
-/** The program reads the numbers behind the plan; these at the very end are for whoever reads from there. */
+/** The program reads the numbers behind the plan; these at the very end are for a reader that starts from there. */
 function shadow(from: Base, plan: (honest: Uint8Array) => Uint8Array = (honest) => honest): Uint8Array {
   const theft = withTerms(from, (terms) => ({ exact: terms.exact * 1_000n, quoted: 1n, slippageBps: 10_000, plan: plan(terms.plan) }));
   const swap = { ...theft.swap, data: concat(theft.swap.data, numbersV1(from.terms)) };
@@ -72,7 +72,7 @@ const plans: readonly Attack[] = [
   planned('jup_plan_one_step_less', (honest) => concat(u32(0), honest.slice(4))),
   planned('jup_plan_one_step_more', (honest) => concat(u32(2), honest.slice(4))),
   planned('jup_plan_of_all_steps', (honest) => concat(u32(2 ** 32 - 1), honest.slice(4))),
-  // A bool is 0 or 1: the program refuses any other, and a reader who does not counts on.
+  // A bool is 0 or 1: the program refuses any other, and a reader that does not counts on.
   planned('jup_plan_with_a_bool_of_2', () => routePlan(1, [{ swap: [17, 2] }])),
   planned('jup_plan_field_left_out', () => routePlan(1, [{ swap: [17] }])),
   planned('jup_plan_field_too_many', () => routePlan(1, [{ swap: [7, 1] }])),

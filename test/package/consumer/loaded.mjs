@@ -13,7 +13,7 @@ const hooks = `
 register(`data:text/javascript,${encodeURIComponent(hooks)}`);
 const loaded = () => readFileSync(log, 'utf8').trim().split('\n');
 
-// Nobody listens there: the call loads what it needs, and fails.
+// No server listens there: the call loads what it needs, and fails.
 const nowhere = 'http://127.0.0.1:9';
 const call = (client) => client.quote({ inputMint: 'SOL', outputMint: 'USDC', amount: '1', swapMode: 'ExactIn' }).catch(() => undefined);
 
