@@ -163,6 +163,16 @@ describe('a reservation that signed nothing', () => {
     expect(await states()).toEqual({ young: 'signed' });
   });
 
+  it('is told of among the newest thousand if no call asks', async () => {
+    const { core } = await coreWith(
+      Array.from({ length: 1_002 }, (_, index) => attempt(`${index}`)),
+      past,
+    );
+    await freeDeadOnes(core);
+    const told = (await resume(core)).map(({ id }) => id);
+    expect([told.length, told[0], told[999]]).toEqual([1_000, '2', '1001']);
+  });
+
   it('is told of by the next call if a payment freed it before', async () => {
     const { core } = await coreWith([attempt('dead')], past);
     expect(await freeDeadOnes(core)).toBe(true);
