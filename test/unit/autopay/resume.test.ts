@@ -1,5 +1,6 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { createHistories } from '../../../src/autopay/account-history.js';
+import { endUnpaid } from '../../../src/autopay/dead.js';
 import { bodyClaim } from '../../../src/autopay/leave.js';
 import { freeDeadOnes, resume, takeUp } from '../../../src/autopay/resume.js';
 import { createEvents } from '../../../src/events.js';
@@ -161,6 +162,20 @@ describe('a reservation that signed nothing', () => {
     const release = async (id: string) => (await journal.put(signed(id)), journal.release(id));
     expect(await resume({ ...core, journal: { ...journal, release } })).toEqual([]);
     expect(await states()).toEqual({ young: 'signed' });
+  });
+
+  it('is looked up no more once it is told of', async () => {
+    const { core, journal } = await coreWith([attempt('dead')], past);
+    await resume(core);
+    const attempts = vi.spyOn(journal, 'attempts');
+    await resume(core);
+    expect(attempts.mock.calls.filter(([, filter]) => filter?.since !== undefined)).toEqual([]);
+  });
+
+  it('of a call that gave it up by itself is not told of: that call has its error', async () => {
+    const { core, states } = await coreWith([attempt('own')], past);
+    await endUnpaid(core, attempt('own'));
+    expect([await resume(core), await states()]).toEqual([[], {}]);
   });
 
   it('is told of among the newest thousand if no call asks', async () => {
