@@ -1,4 +1,5 @@
 import { isExactChangeError, type Client } from '../../src/index.js';
+import { textOf } from './keys.js';
 import type { Machine } from './machine.js';
 import { hostOf, type Part, type Reader } from './plan.js';
 import type { World } from './world.js';
@@ -65,6 +66,7 @@ async function attempt(world: World, client: Client, part: Buy, kept: Kept): Pro
     const isWhole = await read(response, part.reader);
     return response.status === 200 && isWhole ? 'done' : `status ${response.status}${isWhole ? '' : ', read in part'}`;
   } catch (error) {
+    world.shows(textOf(error));
     return isExactChangeError(error) ? error.code : error instanceof Error ? error.message : String(error);
   }
 }

@@ -19,6 +19,7 @@ export interface Broken {
     | 'sent as often as is safe'
     | 'payments stay with their sellers'
     | 'sellers can be paid'
+    | 'keys are shown to no caller'
     | 'goes on'
     | 'throws what it says';
   readonly how: string;
@@ -42,6 +43,7 @@ export function judge(world: World, machine: Machine, said: readonly Said[], att
     ...decided(plan, attempts, outs),
     ...(plan.isService ? [] : sentSafely(world.traffic)),
     ...stays(world, machine),
+    ...world.leaks.map((how) => ({ promise: 'keys are shown to no caller' as const, how })),
     ...world.misfits().map((how) => ({ promise: 'sellers can be paid' as const, how })),
     ...machine.signed.flatMap(({ message, intent }) => {
       const how = understood(message, intent, tokens);
@@ -107,7 +109,7 @@ const seconds = (ms: number): string => (ms / 1000).toFixed(1);
 
 /** Fees count in dollars as long as SOL has a price. */
 function countsFees({ parts }: Plan): boolean {
-  return !parts.some((part) => part.kind === 'market' && part.what === 'isDown');
+  return !parts.some((part) => part.kind === 'market' && ['isDown', 'hanging', 'gone'].includes(part.what));
 }
 
 /** About as long as a blockhash lives. */

@@ -1,6 +1,7 @@
 import { createClient, local, memoryJournal, type Client, type Journal, type LocalTransport, type SigningIntent } from '../../src/index.js';
 import { journalAt } from '../../adapters/journal/file/journal.js';
 import { fakeProcesses, MemoryDisk } from '../helpers/memory-disk.js';
+import { JUPITER_KEY } from './keys.js';
 import { NETWORK, signAsWallet, WALLET } from './places.js';
 import { isSeller, policyOf } from './plan.js';
 import { addressOf } from './wire.js';
@@ -106,8 +107,7 @@ export function createMachine(world: World): Machine {
         if (of !== life || !isUp) return;
         // An answer that comes is a call to the outside too: a process may end right before it.
         outside(of).then(
-          () =>
-            served === 'lost' || served.response === undefined ? reject(new TypeError('fetch failed')) : resolve(watched(served.response)),
+          () => (served === 'lost' || served.response === undefined ? reject(lost(url)) : resolve(watched(served.response))),
           reject,
         );
       };
@@ -132,7 +132,14 @@ export function createMachine(world: World): Machine {
       kept = journalAt('/journal', parts);
     }
     const common = {
-      ...{ rpcUrl: NODE_URLS.slice(0, plan.nodes), jupiterUrl: JUPITER_URL, network: NETWORK, policy: policyOf(plan), journal: kept },
+      ...{
+        rpcUrl: NODE_URLS.slice(0, plan.nodes),
+        jupiterUrl: JUPITER_URL,
+        jupiterApiKey: JUPITER_KEY,
+        network: NETWORK,
+        policy: policyOf(plan),
+        journal: kept,
+      },
       fetch: (input: RequestInfo | URL, init?: RequestInit) => request(of, input, init),
     };
     trace(`process ${of} starts`);
@@ -152,6 +159,7 @@ export function createMachine(world: World): Machine {
     for (const client of clients) {
       client.on('*', (event) => {
         trace(`${event.type} ${event.id}${'signature' in event ? ` ${event.signature}` : ''}${'code' in event ? ` ${event.code}` : ''}`);
+        world.shows(JSON.stringify(event));
         if (event.type === 'payment.required') hosts.set(event.id, new URL(event.url).host);
         if (event.type === 'swap.signed') swapsOf.set(event.signature, { attempt: event.id, host: hosts.get(event.id) ?? '' });
         if (event.type === 'payment.signed') paymentsOf.set(event.payerSignature, event.id);
@@ -192,6 +200,11 @@ export function createMachine(world: World): Machine {
     ...{ signed, swapsOf, paymentsOf, arrived },
     journal: () => kept,
   };
+}
+
+/** What fetch says of a connection that failed. */
+function lost({ href }: URL): TypeError {
+  return new TypeError('fetch failed', { cause: Object.assign(new Error(`connect ECONNREFUSED ${href}`), { code: 'ECONNREFUSED' }) });
 }
 
 /** What fetch says of a response that redirects led to. */

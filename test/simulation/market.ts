@@ -24,13 +24,17 @@ export interface MarketState {
   /** What markets of sellers' own ask for a token: millionths of a dollar a whole token. */
   readonly prices: Map<string, bigint>;
   isDown: boolean;
+  /** The share of its requests that are never answered. */
+  hanging: number;
+  /** The share of quotes for which there is no route, of whatever tokens. */
+  gone: number;
   /** The share of swaps that fail where they land, though their simulation was good. */
   failing: number;
   /** The share of swaps that take more, or bring less, than agreed where they land: the guard is there for them. */
   stealing: number;
 }
 
-export const calm = (): MarketState => ({ prices: new Map(), isDown: false, failing: 0, stealing: 0 });
+export const calm = (): MarketState => ({ prices: new Map(), isDown: false, hanging: 0, gone: 0, failing: 0, stealing: 0 });
 
 /** Basis points that a trade costs against what tokens are worth. */
 const FEE_BPS = 20n;
@@ -39,8 +43,8 @@ const SLIPPAGE_EXCEEDED = 6_001;
 
 /** The world's Jupiter: quotes, instructions, and what a swap does where it lands. */
 export interface Market {
-  /** An answer to a request: a status and a body. */
-  answer(method: string, url: URL, body: string): { readonly status: number; readonly body: unknown };
+  /** An answer to a request: a status and a body. Errors repeat the key that they were asked with. */
+  answer(method: string, url: URL, body: string, key: string): { readonly status: number; readonly body: unknown };
   /** What a swap does: as quoted in a simulation; where it lands, as the market is then. */
   venue(call: SwapCall, isSimulated: boolean): { inAmount: bigint; outAmount: bigint } | { error: number };
 }
@@ -61,13 +65,13 @@ export function createMarket(tokens: readonly Token[], state: MarketState, rando
     return { inAmount: (cost + per - 1n) / per, outAmount: amount };
   };
 
-  const quote = (query: URLSearchParams) => {
+  const quote = (query: URLSearchParams, key: string) => {
     const [input, output] = [tokenOf(query.get('inputMint')), tokenOf(query.get('outputMint'))];
     const mode = query.get('swapMode') === 'ExactOut' ? 'ExactOut' : 'ExactIn';
     const slippageBps = Number(query.get('slippageBps') ?? 50);
     const priced = input && output && price(input, output, mode, BigInt(query.get('amount') ?? '0'));
-    if (input === undefined || output === undefined || priced === undefined || priced === null) {
-      return { status: 400, body: { errorCode: 'NO_ROUTES_FOUND', error: 'No routes found' } };
+    if (input === undefined || output === undefined || priced === undefined || priced === null || random.chance(state.gone)) {
+      return { status: 400, body: { errorCode: 'NO_ROUTES_FOUND', error: `No routes found for ${key}` } };
     }
     const { inAmount, outAmount } = priced;
     const slip = BigInt(slippageBps);
@@ -98,11 +102,11 @@ export function createMarket(tokens: readonly Token[], state: MarketState, rando
   };
 
   return {
-    answer(method, url, body) {
-      if (state.isDown) return { status: 503, body: { error: 'down' } };
-      if (method === 'GET' && url.pathname === '/swap/v1/quote') return quote(url.searchParams);
+    answer(method, url, body, key) {
+      if (state.isDown) return { status: 503, body: { error: `down for ${key}` } };
+      if (method === 'GET' && url.pathname === '/swap/v1/quote') return quote(url.searchParams, key);
       if (method === 'POST' && url.pathname === '/swap/v1/swap-instructions') return build(body);
-      return { status: 400, body: { errorCode: 'NO_ROUTES_FOUND', error: 'No routes found' } };
+      return { status: 400, body: { errorCode: 'NO_ROUTES_FOUND', error: `No routes found for ${key}` } };
     },
     venue({ mode, inAmount, outAmount, slippageBps }, isSimulated) {
       if (isSimulated) return { inAmount, outAmount };

@@ -186,4 +186,14 @@ export const mends: readonly Mend[] = [
       },
     ],
   },
+  {
+    name: 'keys-of-nodes-are-hidden',
+    breaks: 'keys are shown to no caller',
+    changes: [{ file: 'src/config/addresses.ts', now: '  hideAddress(url.href);\n', before: '' }],
+  },
+  {
+    name: 'keys-of-jupiter-are-hidden',
+    breaks: 'keys are shown to no caller',
+    changes: [{ file: 'src/config.ts', now: '  hideKey(trimmed);\n', before: '' }],
+  },
 ];

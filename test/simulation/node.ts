@@ -44,14 +44,14 @@ class Refusal extends Error {
   }
 }
 
-/** Answers a JSON-RPC question as a node does in a state. `submit` takes what it is given to send. */
-export function answerRpc(ledger: Ledger, state: NodeState, body: string, submit: (bytes: Uint8Array) => void): string {
+/** Answers a JSON-RPC question as the node at an address does in a state. `submit` takes what it is given to send. */
+export function answerRpc(ledger: Ledger, state: NodeState, address: string, body: string, submit: (bytes: Uint8Array) => void): string {
   const { id, method, params } = JSON.parse(body) as { id: unknown; method: string; params?: readonly unknown[] }; // web3.js wrote it.
   try {
     return JSON.stringify({ jsonrpc: '2.0', id, result: answer(ledger, state, method, params ?? [], submit) });
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    return JSON.stringify({ jsonrpc: '2.0', id, error: { code: error.code, message: error.message } });
+    return JSON.stringify({ jsonrpc: '2.0', id, error: { code: error.code, message: `${error.message}, at ${address}` } });
   }
 }
 

@@ -55,7 +55,7 @@ export type Part =
     }
   | {
       readonly kind: 'market';
-      readonly what: 'isDown' | 'failing' | 'stealing';
+      readonly what: 'isDown' | 'hanging' | 'gone' | 'failing' | 'stealing';
       readonly share: number;
       readonly at: number;
       readonly until: number;
@@ -170,8 +170,13 @@ export function planOf(seed: number): Plan {
     const what = own.pick(['isDown', 'behind'] as const);
     parts.push({ kind: 'node', node: own.int(0, nodes - 1), what, size: own.int(10, 200), ...span(own) });
   });
-  swarm('market', 0.25, (own) =>
-    parts.push({ kind: 'market', what: own.pick(['isDown', 'failing', 'failing', 'stealing']), share: own.pick([0.3, 1]), ...span(own) }),
+  swarm('market', 0.35, (own) =>
+    parts.push({
+      kind: 'market',
+      what: own.pick(['isDown', 'hanging', 'gone', 'failing', 'failing', 'stealing']),
+      share: own.pick([0.3, 1]),
+      ...span(own),
+    }),
   );
   swarm('sends', 0.2, (own) => parts.push({ kind: 'sends', share: own.pick([0.3, 0.9, 1]) }));
   swarm('fork', 0.15, (own) => parts.push({ kind: 'fork', at: time(own), slots: own.int(2, 25), again: own.chance(0.5) }));

@@ -83,6 +83,7 @@ async function live(world: World): Promise<Broken[]> {
   const attempts: Attempt[] = [];
   for await (const attempt of machine.journal().attempts({ wallet: WALLET, network: NETWORK })) attempts.push(attempt);
   for (const one of world.ledger.all()) trace(`on the chain: ${one.id} ${one.slot} ${JSON.stringify(one.error)}`);
+  for (const { receipt } of attempts) world.shows(JSON.stringify(receipt ?? {}));
   for (const { id, state, url } of attempts) trace(`in the journal: ${id} ${state} ${url}`);
   await Promise.race([Promise.all([...(machine.clients() ?? []), machine.service()].map(async (one) => one?.close())), clock.wait(MINUTE)]);
   return judge(world, machine, said, attempts);

@@ -1,5 +1,6 @@
 import { isExactChangeError, type LocalTransport, type PaymentResult, type SigningIntent } from '../../src/index.js';
 import { ask, read, urlOf, type Buy } from './caller.js';
+import { textOf } from './keys.js';
 import type { Machine } from './machine.js';
 import { NETWORK, WALLET } from './places.js';
 import { hostOf } from './plan.js';
@@ -25,9 +26,10 @@ export async function buyByService(world: World, machine: Machine, part: Buy): P
       service = machine.service();
     }
     const killed = machine.ended().then(() => 'the process ended');
-    const tried = purchase(world, machine, service, part, kept).catch((error: unknown) =>
-      isExactChangeError(error) ? error.message : String(error),
-    );
+    const tried = purchase(world, machine, service, part, kept).catch((error: unknown) => {
+      world.shows(textOf(error));
+      return isExactChangeError(error) ? error.message : String(error);
+    });
     trace(`item ${part.item} by service: ${await Promise.race([tried, killed])}`);
     await clock.wait(part.gap);
   }
@@ -47,6 +49,7 @@ async function purchase(world: World, machine: Machine, service: LocalTransport,
   let more: { signedSwap?: string; signedPayment?: string } = {};
   for (let step = 0; step < MOST_STEPS; step += 1) {
     const answer = await service.autoPay({ ...common, ...more });
+    world.shows(JSON.stringify(answer));
     const next = await follow(world, machine, part, answer, more, kept);
     if (typeof next === 'string') return next;
     more = next;

@@ -1,3 +1,4 @@
+import { leakIn, NODE_KEYS } from './keys.js';
 import { mintAccount, tokenAccount, wallet } from './accounts.js';
 import { createClock, type Clock } from './clock.js';
 import { createLedger, SLOT_MS, type Ledger } from './ledger.js';
@@ -28,17 +29,22 @@ export interface World {
   misfits(): readonly string[];
   /** What all calls of a caller have in common, if they have one. */
   readonly signal: AbortSignal | undefined;
+  /** Text that a caller gets to see. */
+  shows(text: string): void;
+  /** What of it is no caller's to see. */
+  readonly leaks: readonly string[];
   trace(line: string): void;
   readonly lines: readonly string[];
 }
 
-export const NODE_URLS: readonly string[] = ['https://n0.test/', 'https://n1.test/', 'https://n2.test/'];
+export const NODE_URLS: readonly string[] = NODE_KEYS.map((key, node) => `https://n${node}.test/${key}`);
 export const JUPITER_URL = 'https://jup.test';
 
 export function createWorld(plan: Plan): World & { install(): () => void } {
   const random = createRandom(`world ${plan.seed}`);
   const clock = createClock(random.fork('clock'));
   const lines: string[] = [];
+  const leaks: string[] = [];
   const trace = (line: string) => void lines.push(`${(clock.now() / 1000).toFixed(3)} ${line}`);
   const market = calm();
   const decimals = random.fork('decimals');
@@ -98,7 +104,11 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
 
   const chance = random.fork('network');
   return {
-    ...{ plan, clock, ledger, tokens, random, upset, trace, lines, traffic: createTraffic() },
+    ...{ plan, clock, ledger, tokens, random, upset, trace, lines, leaks, traffic: createTraffic() },
+    shows(text) {
+      const leak = leakIn(text);
+      if (leak !== undefined) leaks.push(leak);
+    },
     misfits: () => sellers.flatMap(({ misfits }) => misfits),
     signal: plan.hasSignal ? new AbortController().signal : undefined,
     install: clock.install,
@@ -111,10 +121,11 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
           if (chance.chance(losing)) return;
           clock.after(chance.int(200, 1_500), () => void ledger.land(bytes));
         };
-        return { ms: chance.int(5, 60), response: new Response(answerRpc(ledger, state, body, submit)) };
+        return { ms: chance.int(5, 60), response: new Response(answerRpc(ledger, state, url.href, body, submit)) };
       }
       if (url.origin === JUPITER_URL) {
-        const { status, body: answer } = traders.answer(method, url, body);
+        if (chance.chance(market.hanging)) return 'hangs';
+        const { status, body: answer } = traders.answer(method, url, body, headers.get('x-api-key') ?? '');
         return { ms: chance.int(20, 150), response: new Response(JSON.stringify(answer), { status }) };
       }
       const seller = sellers.find((_, number) => url.host === hostOf(number));
@@ -123,7 +134,7 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
     heal() {
       isHealed = true;
       for (const state of nodes) Object.assign(state, honest());
-      Object.assign(market, { isDown: false, failing: 0, stealing: 0 } satisfies Partial<MarketState>);
+      Object.assign(market, { isDown: false, hanging: 0, gone: 0, failing: 0, stealing: 0 } satisfies Partial<MarketState>);
       losing = 0;
     },
   };
