@@ -57,7 +57,7 @@ function inHono(handler: FetchHandler, reads: boolean): Promise<Mounted> {
   }
   app.all('/pay/*', honoHandler(handler));
   app.get('/other', (context) => context.text('other'));
-  return listening(createAdaptorServer({ fetch: app.fetch, createServer }));
+  return listening(createAdaptorServer({ fetch: app.fetch, createServer, overrideGlobalObjects: false }));
 }
 
 interface Listens {

@@ -88,7 +88,7 @@ const FRAMEWORKS: Readonly<Record<string, () => Promise<string>>> = {
     const app = new Hono();
     for (const path of [DENIED, `${DENIED}/*`]) app.all(path, (context) => context.body(null, 403));
     app.all('*', honoHandler(handler));
-    return listening(createAdaptorServer({ fetch: app.fetch, createServer }));
+    return listening(createAdaptorServer({ fetch: app.fetch, createServer, overrideGlobalObjects: false }));
   },
   'a listener of node:http': () => {
     const listener = nodeListener(handler);
