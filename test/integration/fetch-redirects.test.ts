@@ -179,3 +179,19 @@ describe('a redirect as the answer to the paid request', () => {
     expect(stranger.seen.map(holdsPayment)).toEqual([false]);
   });
 });
+
+describe('a redirect as the answer to a call that presents a header of client.pay() itself', () => {
+  const names = ['PAYMENT-SIGNATURE', 'X-PAYMENT'];
+
+  it.each(STATUSES.flatMap((status) => names.map((name) => [status, name] as const)))(
+    '%d is returned, not followed: %s goes to no other origin',
+    async (status, name) => {
+      const { header } = await buyer.client.pay(await fetch(`${twins.paid.url}/paid/here`));
+      twins.forget();
+      const response = await buyer.client.fetch(`${twins.free.url}/free/${status}/stranger`, { headers: { [name]: header.value } });
+      expect([response.status, response.headers.get('location')]).toEqual([status, `${stranger.url}/there`]);
+      expect(twins.free.seen.map(holdsPayment)).toEqual([true]);
+      expect(stranger.seen).toEqual([]);
+    },
+  );
+});

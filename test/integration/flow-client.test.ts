@@ -392,7 +392,8 @@ describe('the journal', () => {
     const receipt = await decided(response);
     expect(steps).toEqual([
       'reserve reserved, 0 signed',
-      // With what the swap takes at most.
+      // With what the swap takes at most by its quote, and then by its guard.
+      'raise reserved, 0 signed',
       'raise reserved, 0 signed',
       'put reserved with swap, 1 signed, 0 served, delivered false',
       'put signed with swap and payment, 2 signed, 0 served, delivered false',

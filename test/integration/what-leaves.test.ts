@@ -1,55 +1,33 @@
 import { address } from '@solana/kit';
-import { memoryJournal, type ClientOptions, type Journal } from 'exact-change';
-import { fileJournal } from 'exact-change/journal/file';
-import { postgresJournal } from 'exact-change/journal/postgres';
+import { memoryJournal, type ClientOptions } from 'exact-change';
 import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { listOf } from '../helpers/attempts.js';
 import { buyerOf, startService, type AutoPayService } from '../helpers/auto-pay.js';
 import { until } from '../helpers/chain.js';
+import { JOURNALS, journalsOfAllKinds } from '../helpers/journals.js';
 import { closePayers, payerOn, type Payer } from '../helpers/payer.js';
-import { startPostgres, type Postgres } from '../helpers/postgres.js';
 import { everyCase } from '../helpers/sampled.js';
 import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
 import { answer, offerOf, settle, settlementHeader } from '../helpers/settling.js';
 import { microUsd, worth } from '../helpers/worth.js';
 
 let sandbox: Sandbox;
-let postgres: Postgres;
+const journalOf = journalsOfAllKinds();
 
 beforeAll(async () => {
-  [sandbox, postgres] = await Promise.all([createSandbox({ confirmationMs: 20 }), startPostgres()]);
+  sandbox = await createSandbox({ confirmationMs: 20 });
 });
 afterEach(async () => {
   sandbox.controls.aggregator.restore();
   sandbox.controls.node.clearFaults();
   await closePayers();
 });
-afterAll(() => Promise.all([sandbox.close(), postgres.stop()]));
+afterAll(() => sandbox.close());
 
 const DOLLAR = 10n ** 12n;
 const SYMBOLS: readonly MintSymbol[] = ['SOL', 'USDC', 'USDT', 'PYUSD', 'BONK'];
-const JOURNALS = ['memory', 'file', 'Postgres'] as const;
 const PLACES = [...JOURNALS, 'memory, by quotes of a service'] as const;
-
-async function journalOf(kind: (typeof JOURNALS)[number]): Promise<Journal> {
-  if (kind === 'memory') return memoryJournal();
-  if (kind === 'Postgres') {
-    const journal = postgresJournal({ connectionString: await postgres.createDatabase() });
-    onTestFinished(() => journal.close());
-    return journal;
-  }
-  const directory = await mkdtemp(join(tmpdir(), 'exact-change-leaves-'));
-  const journal = fileJournal(join(directory, 'journal.jsonl'));
-  onTestFinished(async () => {
-    await journal.close();
-    await rm(directory, { recursive: true });
-  });
-  return journal;
-}
 
 /** What makes a client keep its journal there. */
 async function placed(kind: (typeof PLACES)[number]): Promise<ClientOptions> {
@@ -116,6 +94,27 @@ const outcomeOf = (call: Promise<Response>) =>
   );
 const swaps = ({ signed }: Payer) => signed.filter(({ kind }) => kind === 'swap').length;
 
+/** What left a wallet by the chain, and what it signed. */
+interface Gone {
+  readonly picoUsd: bigint;
+  readonly usdc: bigint;
+  readonly lamports: bigint;
+  readonly payments: bigint;
+  readonly swaps: bigint;
+}
+
+const CAPS: readonly (readonly [what: string, policy: ClientOptions['policy'], most: bigint, leftBy: (gone: Gone) => bigint])[] = [
+  ['dollars of an hour', { maxPerHour: '1.20' }, (12n * DOLLAR) / 10n, ({ picoUsd }) => picoUsd],
+  ['dollars of a minute', { limits: [{ usd: '1.20', per: 'minute' }] }, (12n * DOLLAR) / 10n, ({ picoUsd }) => picoUsd],
+  ['dollars of a payee', { limits: [{ usd: '1.20', per: 'day', payee: '*' }] }, (12n * DOLLAR) / 10n, ({ picoUsd }) => picoUsd],
+  ['base units of what is swapped', { limits: [{ amount: '500000', mint: 'USDC', per: 'day' }] }, 500_000n, ({ usdc }) => usdc],
+  ['lamports', { limits: [{ lamports: 5_000_000n, per: 'total' }] }, 5_000_000n, ({ lamports }) => lamports],
+  ['payments', { limits: [{ payments: 2, per: 'hour' }] }, 2n, ({ payments }) => payments],
+  ['swaps', { limits: [{ swaps: 2, per: 'hour' }] }, 2n, ({ swaps: made }) => made],
+];
+
+const AT_ONCE = everyCase ? 30 : 12;
+
 describe.each(PLACES)('over a journal in %s, a seller with a new token of its own on each call', (kind) => {
   it('gets no more than the caps allow in a day, price by price', { timeout: 120_000 }, async () => {
     const payer = await watched(await placed(kind));
@@ -137,14 +136,48 @@ describe.each(PLACES)('over a journal in %s, a seller with a new token of its ow
     ['30 cents, under maxTotal of a dollar', 0.3, { maxTotal: '1.00' }],
     ['30 cents, under 2 dollars an hour for each host', 0.3, { limits: [{ usd: '2', per: 'hour', host: '*' }] }],
     ['30 cents, under 2 dollars for its host', 0.3, { maxPerHost: { '127.0.0.1': '2' } }],
-  ])('gets no more than the caps allow from 12 calls at once: %s', { timeout: 120_000 }, async (_, dollars, policy) => {
+  ])(`gets no more than the caps allow from ${AT_ONCE} calls at once: %s`, { timeout: 120_000 }, async (_, dollars, policy) => {
     const payer = await watched({ ...(await placed(kind)), policy });
     const url = await greedySeller(dollars);
-    await Promise.all(Array.from({ length: 12 }, (__, call) => outcomeOf(payer.client.fetch(`${url}/${call}`))));
+    await Promise.all(Array.from({ length: AT_ONCE }, (__, call) => outcomeOf(payer.client.fetch(`${url}/${call}`))));
     await until('what is under way has ended', async () => (await payer.client.resume().then(() => true)) || undefined);
     await expectWithinCaps(payer);
     expect(swaps(payer)).toBeGreaterThan(0);
   });
+
+  it('gets no more than the caps allow from many hosts at once', { timeout: 120_000 }, async () => {
+    const payer = await watched({ ...(await placed(kind)), policy: { maxTotal: '3.00' } });
+    const urls = await Promise.all([0.3, 0.01, 0.2, 0.1].map((dollars) => greedySeller(dollars)));
+    await Promise.all(urls.flatMap((url) => [1, 2, 3].map((call) => outcomeOf(payer.client.fetch(`${url}/${call}`)))));
+    await until('what is under way has ended', async () => (await payer.client.resume().then(() => true)) || undefined);
+    await expectWithinCaps(payer);
+    expect(swaps(payer)).toBeGreaterThan(0);
+  });
+
+  it.each(CAPS.filter((_, index) => everyCase || kind === 'memory' || index % PLACES.length === PLACES.indexOf(kind)))(
+    'gets no more than a cap allows that counts %s',
+    { timeout: 120_000 },
+    async (_, policy, most, leftBy) => {
+      const payer = await watched({ ...(await placed(kind)), swapFrom: ['USDC'], policy });
+      const given = await balancesOf(payer.address);
+      const url = await greedySeller(0.2);
+      const outcomes = await Promise.all(Array.from({ length: 6 }, (__, call) => outcomeOf(payer.client.fetch(`${url}/${call}`))));
+      const now = await balancesOf(payer.address);
+      const count = (of: string) => BigInt(payer.signed.filter(({ kind: one }) => one === of).length);
+      const gone = leftBy({
+        picoUsd: await payer.left(),
+        usdc: given.USDC - now.USDC,
+        lamports: given.SOL - now.SOL,
+        payments: count('payment'),
+        swaps: count('swap'),
+      });
+      expect(gone).toBeGreaterThan(0n);
+      expect(gone).toBeLessThanOrEqual(most);
+      // It was let in, and it was stopped.
+      expect(new Set(outcomes)).toEqual(new Set(['payment_rejected', 'budget_exhausted']));
+      await expectWithinCaps(payer);
+    },
+  );
 });
 
 /** Signs all that a service plans for one purchase, and presents it; the last state or code that it answers with. */
@@ -197,7 +230,14 @@ describe('swaps for payments', () => {
     const cap = everyCase ? 3_000_000n : 2_500_000n;
     const payer = await watched({ policy: { maxLamportsPerDay: cap } });
     payer.client.on('swap.signed', () => sandbox.controls.aggregator.setVenue({ deviationBps: 80 }));
-    payer.client.on('swap.failed', () => sandbox.controls.aggregator.setVenue({}));
+    let told = 0n;
+    payer.client.on('swap.failed', ({ cost }) => {
+      told += BigInt(cost?.networkFeeLamports ?? 0);
+      sandbox.controls.aggregator.setVenue({});
+    });
+    payer.client.on('swap.confirmed', ({ cost }) => {
+      told += BigInt(cost?.networkFeeLamports ?? 0) + BigInt(cost?.rentLamports ?? 0);
+    });
     const before = await sandbox.balance(payer.address, 'SOL');
     const outcomes: string[] = [];
     for (let call = 0; call < 120 && outcomes[outcomes.length - 1] !== 'budget_exhausted'; call += 1) {
@@ -208,8 +248,31 @@ describe('swaps for payments', () => {
     expect(burned).toBeGreaterThan(0n);
     expect(burned).toBeLessThanOrEqual(cap);
     const [lamports] = (await payer.client.spent()).filter(({ cap }) => cap === 'maxLamportsPerDay');
-    expect(lamports?.used).toBe(burned.toString());
+    expect([lamports?.used, told]).toEqual([burned.toString(), burned]);
     await expectWithinCaps(payer);
+  });
+
+  it('take no more lamports than a cap allows while SOL has no price', { timeout: 60_000 }, async () => {
+    for (const dollar of ['USDC', 'USDT'] as const) sandbox.controls.aggregator.noRoute('SOL', dollar);
+    const payer = await watched({ swapFrom: ['USDC'], policy: { maxLamportsPerDay: 5_000_000n } });
+    const before = await sandbox.balance(payer.address, 'SOL');
+    const url = await greedySeller(0.01);
+    const outcomes: string[] = [];
+    for (let call = 0; call < 10 && outcomes[outcomes.length - 1] !== 'budget_exhausted'; call += 1) {
+      outcomes.push(await outcomeOf(payer.client.fetch(`${url}/${call}`)));
+    }
+    expect(new Set(outcomes)).toEqual(new Set(['payment_rejected', 'budget_exhausted']));
+    const burned = before - (await sandbox.balance(payer.address, 'SOL'));
+    expect(burned).toBeGreaterThan(0n);
+    expect(burned).toBeLessThanOrEqual(5_000_000n);
+    const rows = await payer.client.spent();
+    expect(rows.find(({ cap }) => cap === 'maxLamportsPerDay')?.used).toBe(burned.toString());
+    // Nothing in dollars for fees and rent, all for what went in.
+    const day = rows.find(({ cap }) => cap === 'maxPerDay');
+    expect(day?.parts?.fees).toBe('0');
+    expect(microUsd(day?.used ?? '0') * 1_000_000n).toBeGreaterThanOrEqual(
+      (30_000_000n - (await sandbox.balance(payer.address, 'USDC'))) * 1_000_000n,
+    );
   });
 
   it('are bounded in number by limits', { timeout: 60_000 }, async () => {

@@ -1,12 +1,13 @@
-import { memoryJournal } from 'exact-change';
 import { createSandbox, type Sandbox } from 'exact-change/sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { buyerOf, startService } from '../helpers/auto-pay.js';
+import { JOURNALS, journalsOfAllKinds } from '../helpers/journals.js';
 import { closePayers, failureOf, payerOn } from '../helpers/payer.js';
 import { answerTerms, startSeller } from '../helpers/seller.js';
 import { offerOf } from '../helpers/settling.js';
 
 let sandbox: Sandbox;
+const journalOf = journalsOfAllKinds();
 
 beforeAll(async () => {
   sandbox = await createSandbox({ confirmationMs: 20 });
@@ -20,41 +21,76 @@ afterAll(() => sandbox.close());
 const total = (calls: Readonly<Record<string, number>>) => Object.values(calls).reduce((sum, count) => sum + count, 0);
 
 /** A seller that asks for each of many tokens that only it gives a price. */
-async function sellerOfMany(count: number, tradable: boolean): Promise<string> {
-  const accepts: unknown[] = [];
+async function sellerOfMany(count: number, tradable: boolean): Promise<{ readonly url: string; readonly mints: ReadonlySet<string> }> {
+  const mints: string[] = [];
   for (let index = 0; index < count; index += 1) {
     const mint = await sandbox.createMint({ decimals: 6, picoUsd: 1_000_000n });
     if (!tradable) sandbox.controls.aggregator.noRoute(mint.symbol, 'USDC');
-    accepts.push(offerOf(sandbox, { asset: mint.address, amount: '10000' }));
+    mints.push(mint.address);
   }
+  const accepts = mints.map((asset) => offerOf(sandbox, { asset, amount: '10000' }));
   const seller = await startSeller((_, response) => answerTerms(response, { x402Version: 2, accepts }));
   onTestFinished(() => seller.close());
-  return seller.url;
+  return { url: seller.url, mints: new Set(mints) };
 }
 
+const FORMS = [
+  ['without a market', false],
+  ['with a market of its own', true],
+] as const;
+
 describe('one 402 with many tokens that its seller made', () => {
-  it.each([
-    ['without a market', false],
-    ['with a market of its own', true],
-  ])('%s costs few questions to Jupiter, and no more the second time', { timeout: 60_000 }, async (_, tradable) => {
-    const url = await sellerOfMany(31, tradable);
+  it.each(FORMS)('%s costs few questions to Jupiter, and fewer the second time', { timeout: 60_000 }, async (_, tradable) => {
+    const { url } = await sellerOfMany(31, tradable);
     const payer = await payerOn(sandbox, { SOL: '1', USDC: '5' }, { autoSwap: true });
     const { aggregator } = sandbox.controls;
+    const asked: number[] = [];
     for (let call = 0; call < 2; call += 1) {
       aggregator.resetCalls();
       await failureOf(payer.client.fetch(url));
-      expect(aggregator.calls()).toBeLessThanOrEqual(20);
+      asked.push(aggregator.calls());
     }
-    // An honest purchase beside it needs none.
-    aggregator.resetCalls();
-    expect((await payer.client.fetch(`${sandbox.apiUrl}/usdc`)).status).toBe(200);
-    expect(aggregator.calls()).toBe(0);
+    const [first = 0, second = 0] = asked;
+    expect(first).toBeGreaterThan(0);
+    expect(first).toBeLessThanOrEqual(20);
+    // That there is no route, or what a token is worth, is known.
+    expect(second).toBeLessThan(first);
+    if (!tradable) expect(second).toBe(0);
   });
+
+  it.each(FORMS)(
+    '%s has one question at Jupiter at a time: a swap beside it waits for one each',
+    { timeout: 60_000 },
+    async (_, tradable) => {
+      const { url, mints } = await sellerOfMany(31, tradable);
+      const inOrder: boolean[] = [];
+      let atOnce = 0;
+      const noting: typeof fetch = async (input, init) => {
+        const address = input instanceof Request ? input.url : String(input);
+        if (!address.startsWith(sandbox.jupiterUrl)) return fetch(input, init);
+        const isStrange = [...mints].some((mint) => address.includes(mint));
+        inOrder.push(isStrange);
+        if (!isStrange) return fetch(input, init);
+        atOnce += 1;
+        expect(atOnce).toBe(1);
+        return fetch(input, init).finally(() => (atOnce -= 1));
+      };
+      const payer = await payerOn(
+        sandbox,
+        { SOL: '1', BONK: '1000000' },
+        { autoSwap: true, swapFrom: [sandbox.mints.BONK.address], fetch: noting },
+      );
+      const [, honest] = await Promise.all([failureOf(payer.client.fetch(url)), payer.client.fetch(`${sandbox.apiUrl}/usdc`)]);
+      expect(honest.status).toBe(200);
+      expect(new Set(inOrder)).toEqual(new Set([true, false]));
+      expect(inOrder.filter((isStrange) => isStrange).length).toBeLessThanOrEqual(20);
+    },
+  );
 });
 
 describe('a wallet with as many open payments as a service keeps', () => {
-  it('costs a plan few calls of the node, and gets no more of them', { timeout: 120_000 }, async () => {
-    const service = await startService(sandbox, memoryJournal(), { policy: { maxPerDay: '100' } });
+  it.each(JOURNALS)('costs a plan few calls of the node, and gets no more of them: journal in %s', { timeout: 120_000 }, async (kind) => {
+    const service = await startService(sandbox, await journalOf(kind), { policy: { maxPerDay: '100' } });
     onTestFinished(() => service.close());
     const wallet = await sandbox.createWallet({ USDC: '5' });
     const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);

@@ -81,8 +81,8 @@ export const mends: readonly Mend[] = [
       },
       {
         file: 'src/solana/connection.ts',
-        now: 'if (!mayLiveUntil(lastValidBlockHeight, slot, tip))',
-        before: 'if (slot < 0)',
+        now: 'if (!mayLiveUntil(latest, first ?? (await readTip(connection, COMMITMENT, call))))',
+        before: 'if (latest.slot < 0)',
       },
     ],
   },
