@@ -7,7 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, 
 import { clientOf, newBuyer, nextEvent, type Buyer } from '../helpers/fetch-buyer.js';
 import { expectSame, outcomeOf } from '../helpers/fetch-compare.js';
 import { hashOf, paymentOf } from '../helpers/fetch-record.js';
-import { startSeller, termsOf, type SellerOptions } from '../helpers/fetch-seller.js';
+import { askForPayment, startSeller, termsOf, type SellerOptions } from '../helpers/fetch-seller.js';
 import { PRICE, startTwins, type Recorder, type Twins } from '../helpers/fetch-twins.js';
 
 const MEGABYTE = 1024 * 1024;
@@ -230,5 +230,42 @@ describe('many calls', () => {
     });
     for (let turn = 0; turn < 10; turn += 1) expect(await (await buyer.client.fetch(url)).text()).toBe('served');
     await vi.waitFor(() => expect(open.size).toBeLessThanOrEqual(2));
+  });
+});
+
+describe('a seller that is busy before it asks for a payment', () => {
+  /** Busy, then gone without an answer, then it asks. */
+  async function busySeller(): Promise<Recorder> {
+    let asked = 0;
+    return seller({
+      refuse: (request, response) => {
+        asked += 1;
+        if (asked === 1) response.writeHead(503, { 'retry-after': '0' }).end('busy');
+        else if (asked === 2) request.socket.destroy();
+        else askForPayment(response, termsOf(sandbox));
+      },
+    });
+  }
+  const payments = ({ seen }: Recorder) => seen.map((one) => paymentOf(one) !== undefined);
+
+  it.each(['GET', 'HEAD'])('is asked again by %s, and paid once', async (method) => {
+    const busy = await busySeller();
+    const response = await buyer.client.fetch(busy.url, { method });
+    expect([response.status, await buyer.spent()]).toEqual([200, PRICE]);
+    expect(payments(busy)).toEqual([false, false, false, true]);
+  });
+
+  it('is not asked again by POST, nor with retries: 0', async () => {
+    const [first, second] = [await busySeller(), await busySeller()];
+    expect((await buyer.client.fetch(first.url, { method: 'POST', body: 'x' })).status).toBe(503);
+    const once = clientOf(sandbox, buyer.wallet, { retries: 0 });
+    expect((await once.fetch(second.url)).status).toBe(503);
+    expect([payments(first), payments(second), await buyer.spent()]).toEqual([[false], [false], 0n]);
+  });
+
+  it('is not asked again once a payment header was sent', async () => {
+    const busy = await seller({ serve: (_request, response) => response.writeHead(503, { 'retry-after': '0' }).end('busy') });
+    expect((await buyer.client.fetch(busy.url)).status).toBe(503);
+    expect([payments(busy), await buyer.spent()]).toEqual([[false, true], PRICE]);
   });
 });
