@@ -1,12 +1,13 @@
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { isExactChangeError, type ClientOptions, type EventName } from 'exact-change';
 import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change/sandbox';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { systemRuntime } from '../../src/runtime.js';
 import { until } from '../helpers/chain.js';
 import { closePayers, failureOf, payerOn, recordingSigner, type Payer } from '../helpers/payer.js';
 import { startRelay, type Held, type Passing, type Relay } from '../helpers/relay.js';
-import { isPaid, startSeller, type Seller } from '../helpers/seller.js';
+import { answerTerms, isPaid, startSeller, type Seller } from '../helpers/seller.js';
+import { offerOf } from '../helpers/settling.js';
 
 // Peers that never answer, or answer when no call waits any more. Each call has to end by its own timeouts, before the test's, and say what
 // happened to the money; nothing may be signed or sent for it afterwards.
@@ -179,6 +180,25 @@ describe('a node that never answers', () => {
     const codes = Object.fromEntries(Object.entries(outcomes).map(([name, one]) => [name, one.split(' ').slice(0, 2).join(' ')]));
     expect(codes).toEqual(expected(outcome, ...needing));
     expect(failed.flatMap(kinds)).toEqual([]);
+  });
+});
+
+describe('the offers of one 402', () => {
+  it('are compared for half a minute at most, however long each question to Jupiter may take', async () => {
+    const mint = await sandbox.createMint({ decimals: 6, picoUsd: 1_000_000n });
+    const accepts = [offerOf(sandbox, { asset: mint.address, amount: '10000' })];
+    const seller = await startSeller((_, response) => answerTerms(response, { x402Version: 2, accepts }));
+    sellers.push(seller);
+    const one = await payer(SWAPPER, { timeouts: { jupiter: 600_000 } });
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'], shouldAdvanceTime: true });
+    onTestFinished(() => void vi.useRealTimers());
+    const held = jupiter.hold(() => true);
+    const failing = failureOf(one.client.fetch(seller.url), 'timeout');
+    await held.asked;
+    await vi.advanceTimersByTimeAsync(30_000);
+    expect(await failing).toMatchObject({ funds: 'untouched', retry: 'fresh', details: { step: 'choose', timeoutMs: 30_000 } });
+    await held.release();
+    expect(kinds(one)).toEqual([]);
   });
 });
 
