@@ -2,12 +2,14 @@ import { address } from '@solana/kit';
 import { createSandbox, type Sandbox } from 'exact-change/sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '../helpers/chain.js';
+import { JOURNALS, journalsOfAllKinds } from '../helpers/journals.js';
 import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { signedOf, timesSpent } from '../helpers/spends.js';
 
 // Nodes that are honest and behind in one method, or wrong in one number: a purchase is paid once, as the chain shows it.
 
 let sandbox: Sandbox;
+const journalOf = journalsOfAllKinds();
 
 beforeAll(async () => {
   sandbox = await createSandbox({ confirmationMs: 20 });
@@ -30,13 +32,14 @@ async function paidInVain(options: Parameters<typeof payerOn>[2]): Promise<Payer
 }
 
 describe('a node whose address index is 250 slots behind its tip', () => {
-  it('has no payment called unsettled that landed, and it is found once the index shows it', { timeout: 60_000 }, async () => {
+  it.each(JOURNALS)('has no payment called unsettled that landed: journal in %s', { timeout: 60_000 }, async (kind) => {
     sandbox.controls.node.lag({ getSignaturesForAddress: 250 });
-    const payer = await paidInVain({});
+    const journal = await journalOf(kind);
+    const payer = await paidInVain({ journal });
     const paid = async () => 1_000_000n - (await sandbox.balance(payer.address, 'USDC'));
     await until('it has landed', async () => ((await paid()) === 10_000n ? true : undefined));
     sandbox.controls.node.warp();
-    const again = payer.again({});
+    const again = payer.again({ journal });
     for (let call = 0; call < 3; call += 1) await failureOf(again.fetch(url(), { method: 'POST' }), 'payment_uncertain');
     expect((await again.spent())[0]?.used).toBe('0.01');
     sandbox.controls.node.clearFaults();
@@ -97,13 +100,19 @@ describe('a node with one wrong number', () => {
     ['getFirstAvailableBlock', '', 400],
   ] as const;
 
-  it.each(paths.flatMap((path) => [[...path, 'two nodes'] as const, [...path, 'one node'] as const]))(
-    '%s %s by %d, of %s: one purchase is paid once',
+  const kindOf = (index: number) => JOURNALS[index % JOURNALS.length] ?? 'memory';
+  const rows = paths.flatMap((path, index) => [
+    [...path, 'two nodes', kindOf(index)] as const,
+    [...path, 'one node', kindOf(index + 1)] as const,
+  ]);
+
+  it.each(rows)(
+    '%s %s by %d, of %s, with a journal in %s: one purchase is paid once',
     { timeout: 60_000 },
-    async (method, at, by, count) => {
+    async (method, at, by, count, kind) => {
       const rpcUrl = count === 'two nodes' ? nodes() : nodes().slice(0, 1);
       sandbox.controls.node.fault(method, { kind: 'offBy', at, by }, 'first');
-      const payer = await payerOn(sandbox, { USDC: '1' }, { rpcUrl });
+      const payer = await payerOn(sandbox, { USDC: '1' }, { rpcUrl, journal: await journalOf(kind) });
       payer.client.on('payment.sent', () => sandbox.controls.api.fault('/usdc', { kind: 'dropAfter', times: 1 }));
       const buy = () => payer.client.fetch(url(), { method: 'POST' }).then(({ status }) => String(status), String);
       await buy();

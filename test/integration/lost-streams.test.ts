@@ -16,12 +16,14 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } 
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { listOf } from '../helpers/attempts.js';
 import { until } from '../helpers/chain.js';
+import { JOURNALS, journalsOfAllKinds, type JournalKind } from '../helpers/journals.js';
 import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { answerTerms, isPaid, startSeller, type Seller } from '../helpers/seller.js';
 import { offerOf, settle, settlementHeader } from '../helpers/settling.js';
 import { signedOf, timesSpent } from '../helpers/spends.js';
 
 let sandbox: Sandbox;
+const journalOf = journalsOfAllKinds();
 
 beforeAll(async () => {
   sandbox = await createSandbox({ confirmationMs: 20 });
@@ -50,7 +52,7 @@ interface Bought {
 }
 
 /** An answer that is paid for, of which the first event has come. */
-async function bought(): Promise<Bought> {
+async function bought(kind: JournalKind = 'memory'): Promise<Bought> {
   const ends: { end(): void; cut(): void }[] = [];
   let broken = 0;
   const seller = await startSeller((request, response) => {
@@ -63,7 +65,7 @@ async function bought(): Promise<Bought> {
     });
   });
   onTestFinished(() => seller.close());
-  const inner = memoryJournal();
+  const inner = await journalOf(kind);
   const written: Attempt[] = [];
   const journal = { ...inner, put: (attempt: Attempt) => (written.push(attempt), inner.put(attempt)) };
   const payer = await payerOn(sandbox, { USDC: '1' }, { journal });
@@ -99,6 +101,11 @@ async function iterate(stream: AsyncIterable<Uint8Array | string>): Promise<stri
   let text = '';
   for await (const chunk of stream) text += Buffer.from(chunk).toString();
   return text;
+}
+
+/** Each way with a journal, of another kind from one to the next. */
+function overJournals<T>(ways: Readonly<Record<string, T>>): [name: string, kind: JournalKind, way: T][] {
+  return Object.entries(ways).map(([name, way], index) => [name, JOURNALS[index % JOURNALS.length] ?? 'memory', way]);
 }
 
 /** Ways to read a body to its end. */
@@ -165,8 +172,8 @@ async function isDelivered({ payer, journal }: Bought): Promise<readonly boolean
 }
 
 describe('a paid answer that breaks off is not paid again', () => {
-  it.each(Object.entries(readings))('read by %s', async (_name, read) => {
-    const one = await bought();
+  it.each(overJournals(readings))('read by %s, over a journal in %s', async (_name, kind, read) => {
+    const one = await bought(kind);
     const reading = expect(read(one.response)).rejects.toThrow();
     one.cut();
     await reading;
@@ -175,8 +182,8 @@ describe('a paid answer that breaks off is not paid again', () => {
 });
 
 describe('a paid answer whose reader stops half way is not paid again', () => {
-  it.each(Object.entries(stops))('%s', async (_name, stop) => {
-    const one = await bought();
+  it.each(overJournals(stops))('%s, over a journal in %s', async (_name, kind, stop) => {
+    const one = await bought(kind);
     await stop(one.response);
     await isPaidOnce(one);
   });
@@ -200,8 +207,8 @@ describe('a paid answer whose reader stops half way is not paid again', () => {
 });
 
 describe('a paid answer that comes to its end is delivered', () => {
-  it.each(Object.entries(readings))('read by %s', async (_name, read) => {
-    const one = await bought();
+  it.each(overJournals(readings))('read by %s, over a journal in %s', async (_name, kind, read) => {
+    const one = await bought(kind);
     const reading = read(one.response);
     one.end();
     await reading;
