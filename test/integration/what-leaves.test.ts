@@ -207,6 +207,7 @@ describe.each(JOURNALS)('at a service with a journal in %s, a seller with a new 
     ['maxTotal of a dollar', 1n, { maxTotal: '1.00' }],
     // Some forty purchases: in `npm test` with one journal.
     ...(everyCase || kind === 'Postgres' ? ([['the caps as they are', 10n, {}]] as const) : []),
+    ...(everyCase || kind === 'file' ? ([['two swaps an hour', 2n, { limits: [{ swaps: 2, per: 'hour' }] }]] as const) : []),
   ];
   it.each(policies)('gets no more than the caps allow, under %s', { timeout: 120_000 }, async (_, dollars, policy) => {
     const wallet = await sandbox.createWallet({ SOL: '1', USDC: '30' });
