@@ -27,7 +27,7 @@ export async function buy(world: World, machine: Machine, part: Buy): Promise<vo
     const client = clients[part.client % clients.length];
     if (client === undefined) return;
     const ended = machine.ended().then(() => 'the process ended');
-    const said = await Promise.race([attempt(world, client, part, kept), ended]);
+    const said = await world.work.during(Promise.race([attempt(world, client, part, kept), ended]));
     trace(`${name}: ${said}`);
     if (!part.key && (said === 'done' || said === 'already_spent')) return;
     // Its process had all of the answer before it ended: what it repeats after that is another purchase.

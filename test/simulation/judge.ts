@@ -5,6 +5,7 @@ import type { Machine } from './machine.js';
 import type { Limit, Part, Plan } from './plan.js';
 import { limitOf, measure, outsOf, shown, FINE, type Out } from './truth.js';
 import type { Traffic } from './traffic.js';
+import type { Work } from './work.js';
 import type { World } from './world.js';
 
 /** A promise that the chain shows to be broken. */
@@ -20,6 +21,8 @@ export interface Broken {
     | 'payments stay with their sellers'
     | 'sellers can be paid'
     | 'keys are shown to no caller'
+    | 'asks no more than it must'
+    | 'answers in time'
     | 'goes on'
     | 'throws what it says';
   readonly how: string;
@@ -43,6 +46,7 @@ export function judge(world: World, machine: Machine, said: readonly Said[], att
     ...decided(plan, attempts, outs),
     ...(plan.isService ? [] : sentSafely(world.traffic)),
     ...stays(world, machine),
+    ...endsSoon(world.work),
     ...world.leaks.map((how) => ({ promise: 'keys are shown to no caller' as const, how })),
     ...world.misfits().map((how) => ({ promise: 'sellers can be paid' as const, how })),
     ...machine.signed.flatMap(({ message, intent }) => {
@@ -87,6 +91,22 @@ function stays({ traffic }: World, { signed }: Machine): Broken[] {
         how: `the payment ${signature} for ${hosts.get(signature)} came to ${host}`,
       })),
   );
+}
+
+/** What a call asks of Jupiter at most, all told: a few prices, what there is to swap from, a quote and its instructions, each of them tried again. */
+const MOST_QUESTIONS = 32;
+/** Half a minute to choose, and what is asked before of earlier payments for the same. */
+const MOST_CHOOSING_MS = 60_000;
+
+function endsSoon({ spells, choices }: Work): Broken[] {
+  const most = Math.max(0, ...spells.map(({ calls, asked }) => Math.ceil(asked / calls)));
+  const longest = Math.max(0, ...choices);
+  return [
+    ...(most > MOST_QUESTIONS
+      ? [{ promise: 'asks no more than it must' as const, how: `Jupiter was asked ${most} times for a call` }]
+      : []),
+    ...(longest > MOST_CHOOSING_MS ? [{ promise: 'answers in time' as const, how: `choosing took ${seconds(longest)} s` }] : []),
+  ];
 }
 
 function onceEach({ resign }: Plan, outs: readonly Out[]): Broken[] {

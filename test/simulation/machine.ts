@@ -160,6 +160,8 @@ export function createMachine(world: World): Machine {
       client.on('*', (event) => {
         trace(`${event.type} ${event.id}${'signature' in event ? ` ${event.signature}` : ''}${'code' in event ? ` ${event.code}` : ''}`);
         world.shows(JSON.stringify(event));
+        if (event.type === 'payment.required') world.work.looks(event.id);
+        if (event.type === 'payment.chosen' || event.type === 'payment.failed') world.work.chose(event.id);
         if (event.type === 'payment.required') hosts.set(event.id, new URL(event.url).host);
         if (event.type === 'swap.signed') swapsOf.set(event.signature, { attempt: event.id, host: hosts.get(event.id) ?? '' });
         if (event.type === 'payment.signed') paymentsOf.set(event.payerSignature, event.id);

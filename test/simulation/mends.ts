@@ -196,4 +196,9 @@ export const mends: readonly Mend[] = [
     breaks: 'keys are shown to no caller',
     changes: [{ file: 'src/config.ts', now: '  hideKey(trimmed);\n', before: '' }],
   },
+  {
+    name: 'few-offers-are-priced',
+    breaks: 'asks no more than it must',
+    changes: [{ file: 'src/autopay/choose.ts', now: '(unpinned += 1) > MAX_UNPINNED', before: '(unpinned += 1) > 1_000' }],
+  },
 ];

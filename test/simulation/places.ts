@@ -29,7 +29,7 @@ export const SELLERS: readonly string[] = ['0', '1', '2'].map((name) => named(`p
 export const FACILITATOR = named('facilitator');
 export const STRANGER = named('stranger');
 /** Tokens of sellers' own: worth nothing, whatever their markets say. */
-export const OWN_MINTS: readonly string[] = Array.from({ length: 10 }, (_, index) => named(`mint ${index}`));
+export const OWN_MINTS: readonly string[] = Array.from({ length: 24 }, (_, index) => named(`mint ${index}`));
 
 const PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex');
 const key = createPrivateKey({

@@ -130,7 +130,7 @@ export function planOf(seed: number): Plan {
     each('token', 0.45, (own) =>
       parts.push({ kind: 'terms', seller, what: own.pick(['own token', 'new tokens', 'in SOL', 'in PYUSD']), size: own.int(0, 9) }),
     );
-    each('form', 0.3, (own) => parts.push({ kind: 'terms', seller, what: own.pick(FORMS), size: own.int(2, 10) }));
+    each('form', 0.3, (own) => parts.push({ kind: 'terms', seller, what: own.pick(FORMS), size: own.int(8, 24) }));
     each('raise', 0.15, (own) => parts.push({ kind: 'terms', seller, what: 'raises', size: own.int(5, 200) }));
     each('settling', 0.5, (own) => {
       const what = own.pick<Settling>(['late', 'late', 'never', 'never', 'denies', 'twice']);
@@ -173,8 +173,8 @@ export function planOf(seed: number): Plan {
   swarm('market', 0.35, (own) =>
     parts.push({
       kind: 'market',
-      what: own.pick(['isDown', 'hanging', 'gone', 'failing', 'failing', 'stealing']),
-      share: own.pick([0.3, 1]),
+      what: own.pick(['isDown', 'hanging', 'hanging', 'gone', 'failing', 'failing', 'stealing']),
+      share: own.pick([0.3, 0.6, 1]),
       ...span(own),
     }),
   );
@@ -199,7 +199,7 @@ export function planOf(seed: number): Plan {
   const usual = buying.chance(0.5) ? buying.int(0, 2) : undefined;
   const crowd = buying.chance(0.3);
   const patience = buying.pick([1, 3, 3, 6]);
-  for (let item = buying.pick([1, 2, 4, 4, 8, 16]); item > 0; item -= 1) {
+  for (let item = buying.pick(isService ? [1, 2, 4, 8, 16, 24] : [1, 2, 4, 4, 8, 16]); item > 0; item -= 1) {
     const key = buying.chance(0.35);
     const seller = usual ?? buying.int(0, 2);
     const buy: Part & { kind: 'buy' } = {
@@ -215,7 +215,7 @@ export function planOf(seed: number): Plan {
       method: buying.chance(0.5) ? 'GET' : 'POST',
       abort: buying.chance(0.1) ? buying.int(50, 5_000) : undefined,
       own: !key && ways.chance(byThemselves),
-      plans: ways.chance(0.15),
+      plans: ways.chance(0.25),
     };
     parts.push(buy);
     // The same key in two calls at once, which mean one purchase.

@@ -48,7 +48,8 @@ async function purchase(world: World, machine: Machine, service: LocalTransport,
   const common = { paymentRequired, wallet: WALLET, autoSwap: world.plan.autoSwap, idempotencyKey: `key-${part.item}` };
   let more: { signedSwap?: string; signedPayment?: string } = {};
   for (let step = 0; step < MOST_STEPS; step += 1) {
-    const answer = await service.autoPay({ ...common, ...more });
+    const answer = await world.work.during(Promise.race([service.autoPay({ ...common, ...more }), machine.ended()]));
+    if (answer === undefined) return 'the process ended';
     world.shows(JSON.stringify(answer));
     const next = await follow(world, machine, part, answer, more, kept);
     if (typeof next === 'string') return next;

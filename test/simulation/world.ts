@@ -9,6 +9,7 @@ import { hostOf, type Part, type Plan } from './plan.js';
 import { createRandom, type Random } from './random.js';
 import { createSeller, type Seller, type Served } from './seller.js';
 import { createStranger } from './stranger.js';
+import { createWork, type Work } from './work.js';
 import { createTraffic, type Traffic } from './traffic.js';
 
 /** Everything around the process: the chain, its nodes, Jupiter, sellers, and what goes wrong with them. */
@@ -25,6 +26,7 @@ export interface World {
   /** Nothing is wrong from now on. */
   heal(): void;
   readonly traffic: Traffic;
+  readonly work: Work;
   /** What sellers could not take of payments for their own terms. */
   misfits(): readonly string[];
   /** What all calls of a caller have in common, if they have one. */
@@ -45,6 +47,7 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
   const clock = createClock(random.fork('clock'));
   const lines: string[] = [];
   const leaks: string[] = [];
+  const work = createWork(clock);
   const trace = (line: string) => void lines.push(`${(clock.now() / 1000).toFixed(3)} ${line}`);
   const market = calm();
   const decimals = random.fork('decimals');
@@ -104,7 +107,7 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
 
   const chance = random.fork('network');
   return {
-    ...{ plan, clock, ledger, tokens, random, upset, trace, lines, leaks, traffic: createTraffic() },
+    ...{ plan, clock, ledger, tokens, random, upset, trace, lines, leaks, traffic: createTraffic(), work },
     shows(text) {
       const leak = leakIn(text);
       if (leak !== undefined) leaks.push(leak);
@@ -124,6 +127,7 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
         return { ms: chance.int(5, 60), response: new Response(answerRpc(ledger, state, url.href, body, submit)) };
       }
       if (url.origin === JUPITER_URL) {
+        work.asksJupiter();
         if (chance.chance(market.hanging)) return 'hangs';
         const { status, body: answer } = traders.answer(method, url, body, headers.get('x-api-key') ?? '');
         return { ms: chance.int(20, 150), response: new Response(JSON.stringify(answer), { status }) };
