@@ -3,8 +3,8 @@ import { isExactChangeError, type Client } from 'exact-change';
 /** What became of one purchase, whose caller does not give up easily. */
 export type Bought = 'answered' | 'spent' | 'refused' | 'uncertain';
 
-// A seller or node that fails one time in ten fails five times in a row once in a hundred thousand.
-const TRIES = 12;
+// A call fails if any of its messages does, and while the machine is busy also by a timeout.
+const TRIES = 40;
 
 /** Buys each address once, all at the same time; each caller calls again after an error, as a wrapper around fetch would. */
 export async function buyAll(client: Client, urls: readonly string[]): Promise<Bought[]> {

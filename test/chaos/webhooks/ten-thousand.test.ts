@@ -117,7 +117,7 @@ describe('ten thousand events, to endpoints that fail at three in ten, through t
     ],
   ];
 
-  it.each(settings)('are told at least once each, and none is forged: %s', { timeout: 300_000 }, async (_, setting) => {
+  it.each(settings)('are told at least once each, and none is forged: %s', { timeout: 900_000 }, async (_, setting) => {
     const { receivers, left, complaints } = await tellAll(await setting());
     const [all, some] = receivers;
     const says = (receiver: Receiver | undefined) => [...(receiver?.accepted.values() ?? [])].map((one) => one.says).sort();
