@@ -33,19 +33,27 @@ export async function payStep(step: Step, bytes: Uint8Array): Promise<PaymentRes
   if (read.reading.offer.memo === undefined && !mayBeFor(read.memo, step.purchase))
     throw refuse('signedPayment', 'is for another address or idempotencyKey. Plan the payment under this one.');
   const known = await findPaid(desk.core, read.payerSignature);
-  if (known !== undefined) return standing(step, known);
+  if (known !== undefined) return standingFor(step, known);
   const choice = await judge(step, read);
   const bound = await boundOf(desk.core, read, choice.facts.source, signal);
   const landed = await landedAs(step, read, choice, bound);
   if (landed !== undefined) return landed;
   if (choice.facts.available < choice.offer.amount) throw shortOf(choice.offer, choice.facts);
   const { attempt, isNew } = await desk.alone(() => record(step, read, choice, bound), signal);
-  if (!isNew) return standing(step, attempt);
+  if (!isNew) return standingFor(step, attempt);
   await desk.watch(attempt).catch(() => undefined);
   await desk.core.claims.drop(attempt.id).catch(() => undefined);
   const { header, payerSignature, lastValidBlockHeight } = attempt.payment;
   const offer = parsedOffer(read.reading, read.envelope);
   return { state: 'ready_to_present', id: attempt.id, offer, header, payerSignature, lastValidBlockHeight };
+}
+
+/** What became of it for the purchase that it is on record for: another key would be told that it has paid, and later that it has not. */
+function standingFor(step: Step, known: PaidAttempt): PaymentResult {
+  const { url, idempotencyKey } = step.purchase;
+  if (idempotencyKey !== undefined && (known.idempotencyKey !== idempotencyKey || known.url !== url))
+    throw refuse('signedPayment', 'is on record for another purchase. Plan the payment for this one.');
+  return standing(step, known);
 }
 
 /**

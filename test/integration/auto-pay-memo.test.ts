@@ -55,4 +55,17 @@ describe('a payment that was planned under a key', () => {
       'invoice 2041',
     ]);
   });
+
+  it("is refused under its own key if a seller's memo let it be taken under another: that key would pay once more", async () => {
+    const service = await serve(memoryJournal());
+    const wallet = await sandbox.createWallet({ USDC: '1' });
+    const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/memo`);
+    const mine = { idempotencyKey: 'mine' };
+    const signedPayment = await buyer.sign((await buyer.post(service, mine)).body.payment?.transaction);
+    expect((await buyer.post(service, { signedPayment, idempotencyKey: 'theirs' })).body.state).toBe('ready_to_present');
+    const refused = { status: 400, body: { code: 'invalid_option', details: { option: 'signedPayment' } } };
+    expect(await buyer.post(service, { signedPayment, ...mine })).toMatchObject(refused);
+    // Without a key it is a question about the bytes alone.
+    expect((await buyer.post(service, { signedPayment })).body.state).toBe('submitted');
+  });
 });

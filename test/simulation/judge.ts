@@ -46,6 +46,7 @@ export function judge(world: World, machine: Machine, said: readonly Said[], att
     ...decided(plan, attempts, outs),
     ...(plan.isService ? [] : sentSafely(world.traffic)),
     ...stays(world, machine),
+    ...wasPaid(world, outs),
     ...endsSoon(world.work),
     ...world.leaks.map((how) => ({ promise: 'keys are shown to no caller' as const, how })),
     ...world.misfits().map((how) => ({ promise: 'sellers can be paid' as const, how })),
@@ -91,6 +92,26 @@ function stays({ traffic }: World, { signed }: Machine): Broken[] {
         how: `the payment ${signature} for ${hosts.get(signature)} came to ${host}`,
       })),
   );
+}
+
+/** What a service calls settled was paid: to that payee, in that token, as much. */
+function wasPaid({ plan, settled }: World, outs: readonly Out[]): Broken[] {
+  if (mayBeDropped(plan)) return [];
+  return settled
+    .filter(({ payTo, mint, amount }) => {
+      const pays = ({ payments, signed: { intent } }: Out) =>
+        payments > 0n && intent.kind === 'payment' && intent.payTo === payTo && intent.mint === mint && intent.amount === amount;
+      return !outs.some(pays);
+    })
+    .map(({ payTo, mint, amount }) => ({
+      promise: 'receipts are true',
+      how: `the service called ${amount} of ${mint} to ${payTo} settled, and nothing like it is on the chain`,
+    }));
+}
+
+/** What was confirmed counts as settled, also if its fork is dropped after that: caps count too much then, and nothing is paid twice. */
+function mayBeDropped({ parts }: Plan): boolean {
+  return parts.some(({ kind }) => kind === 'fork');
 }
 
 /** What a call asks of Jupiter at most, all told: a few prices, what there is to swap from, a quote and its instructions, each of them tried again. */
@@ -205,14 +226,12 @@ function microOf(dollars: string): bigint {
   return BigInt(whole) * 1_000_000n + BigInt(part.padEnd(6, '0').slice(0, 6));
 }
 
-function decided({ parts }: Plan, attempts: readonly Attempt[], outs: readonly Out[]): Broken[] {
-  // What was confirmed counts as settled, also if its fork is dropped after that: caps count too much then, and nothing is paid twice.
-  const mayBeDropped = parts.some(({ kind }) => kind === 'fork');
+function decided(plan: Plan, attempts: readonly Attempt[], outs: readonly Out[]): Broken[] {
   const landed = new Set(outs.filter(({ payments }) => payments > 0n).map(({ signed }) => signed.signature));
   return attempts.flatMap(({ id, state, payment }): Broken[] => {
     if (['signed', 'reserved', 'abandoned'].includes(state)) return [{ promise: 'all is decided', how: `${id} is still ${state}` }];
     if (payment === undefined) return [];
-    if (landed.has(payment.payerSignature) === (state === 'settled') || (state === 'settled' && mayBeDropped)) return [];
+    if (landed.has(payment.payerSignature) === (state === 'settled') || (state === 'settled' && mayBeDropped(plan))) return [];
     return [
       {
         promise: 'receipts are true',

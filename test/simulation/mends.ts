@@ -201,4 +201,27 @@ export const mends: readonly Mend[] = [
     breaks: 'asks no more than it must',
     changes: [{ file: 'src/autopay/choose.ts', now: '(unpinned += 1) > MAX_UNPINNED', before: '(unpinned += 1) > 1_000' }],
   },
+  {
+    name: 'keys-hold-one-purchase',
+    breaks: 'receipts are true',
+    changes: [
+      { file: 'adapters/auto-pay/plan-step.ts', now: 'bearer !== undefined && !isOffered(step, bearer)', before: 'step === undefined' },
+      {
+        file: 'adapters/auto-pay/pay-step.ts',
+        now: 'read.reading.offer.memo === undefined && !mayBeFor(read.memo, step.purchase)',
+        before: 'read === undefined',
+      },
+    ],
+  },
+  {
+    name: 'payments-are-for-one-key',
+    breaks: 'paid once',
+    changes: [
+      {
+        file: 'adapters/auto-pay/pay-step.ts',
+        now: 'idempotencyKey !== undefined && (known.idempotencyKey !== idempotencyKey || known.url !== url)',
+        before: "idempotencyKey === '' && url === ''",
+      },
+    ],
+  },
 ];

@@ -67,7 +67,9 @@ export type Part =
   | { readonly kind: 'answer'; readonly seller: number; readonly what: Answer; readonly share: number }
   | { readonly kind: 'door'; readonly seller: number; readonly what: Door; readonly share: number }
   | { readonly kind: 'settling'; readonly seller: number; readonly what: Settling; readonly share: number; readonly delay: number }
-  | { readonly kind: 'sends'; readonly share: number };
+  | { readonly kind: 'sends'; readonly share: number }
+  /** What was signed for one item is handed to the service under the key of another too. */
+  | { readonly kind: 'theft'; readonly item: number; readonly under: number };
 
 /** A limit as the simulator reads it, by itself. */
 export interface Limit {
@@ -221,6 +223,11 @@ export function planOf(seed: number): Plan {
     // The same key in two calls at once, which mean one purchase.
     if (key && buying.chance(0.2)) parts.push({ ...buy, at: buy.at + buying.pick([0, 500, 20_000]), client: buying.int(0, clients - 1) });
   }
+
+  swarm('theft', isService ? 0.4 : 0, (own) => {
+    const items = parts.flatMap((part) => (part.kind === 'buy' ? [part.item] : []));
+    parts.push({ kind: 'theft', item: own.pick(items), under: own.pick(items) });
+  });
 
   const money = random.fork('money');
   const scarce = money.chance(0.7);

@@ -35,6 +35,12 @@ export async function buyByService(world: World, machine: Machine, part: Buy): P
   }
 }
 
+/** What a caller hands back. */
+interface Signed {
+  readonly signedSwap?: string;
+  readonly signedPayment?: string;
+}
+
 interface Kept {
   signedPayment: string | undefined;
 }
@@ -45,15 +51,21 @@ async function purchase(world: World, machine: Machine, service: LocalTransport,
   const paymentRequired = {
     ...{ url: urlOf(part), status: 402, headers: Object.fromEntries(unpaid.headers.entries()), body: await unpaid.text() },
   };
-  const common = { paymentRequired, wallet: WALLET, autoSwap: world.plan.autoSwap, idempotencyKey: `key-${part.item}` };
-  let more: { signedSwap?: string; signedPayment?: string } = {};
+  const common = { paymentRequired, wallet: WALLET, autoSwap: world.plan.autoSwap };
+  let more: Signed = {};
   for (let step = 0; step < MOST_STEPS; step += 1) {
-    const answer = await world.work.during(Promise.race([service.autoPay({ ...common, ...more }), machine.ended()]));
+    const post = (item: number, signed: Signed) =>
+      world.work.during(Promise.race([service.autoPay({ ...common, idempotencyKey: `key-${item}`, ...signed }), machine.ended()]));
+    const answer = await post(part.item, more);
     if (answer === undefined) return 'the process ended';
     world.shows(JSON.stringify(answer));
+    if (answer.state === 'settled') world.settled.push(answer.offer);
     const next = await follow(world, machine, part, answer, more, kept);
     if (typeof next === 'string') return next;
     more = next;
+    if (more.signedPayment === undefined) continue;
+    for (const theft of world.plan.parts)
+      if (theft.kind === 'theft' && theft.item === part.item) await post(theft.under, more).catch(() => undefined);
   }
   return 'too many steps';
 }
@@ -64,9 +76,9 @@ async function follow(
   machine: Machine,
   part: Buy,
   { state, swap, payment, offer, header }: PaymentResult,
-  more: { signedSwap?: string; signedPayment?: string },
+  more: Signed,
   kept: Kept,
-): Promise<{ signedSwap?: string; signedPayment?: string } | string> {
+): Promise<Signed | string> {
   const about = { attempt: `item ${part.item}`, host: hostOf(part.seller) };
   if (swap !== undefined) {
     const { inputMint, maxInAmount, outputMint, minOutAmount } = swap.quote;

@@ -1,3 +1,4 @@
+import type { ParsedOffer } from '../../src/index.js';
 import { leakIn, NODE_KEYS } from './keys.js';
 import { mintAccount, tokenAccount, wallet } from './accounts.js';
 import { createClock, type Clock } from './clock.js';
@@ -35,6 +36,8 @@ export interface World {
   shows(text: string): void;
   /** What of it is no caller's to see. */
   readonly leaks: readonly string[];
+  /** What a service says is paid. */
+  readonly settled: ParsedOffer[];
   trace(line: string): void;
   readonly lines: readonly string[];
 }
@@ -107,7 +110,7 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
 
   const chance = random.fork('network');
   return {
-    ...{ plan, clock, ledger, tokens, random, upset, trace, lines, leaks, traffic: createTraffic(), work },
+    ...{ plan, clock, ledger, tokens, random, upset, trace, lines, leaks, settled: [], traffic: createTraffic(), work },
     shows(text) {
       const leak = leakIn(text);
       if (leak !== undefined) leaks.push(leak);
