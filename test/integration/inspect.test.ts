@@ -3,7 +3,8 @@ import { Connection, PublicKey } from '@solana/web3.js';
 import { type ErrorCode, inspectSwap, type InspectOptions, type SwapVerdict } from 'exact-change';
 import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet, type VenueBehaviour } from 'exact-change/sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { MODE, TARGET } from '../../adapters/sandbox/venue/venue.mjs';
+import { MODE, TARGET, VENUE } from '../../adapters/sandbox/venue/venue.mjs';
+import { type Making, makes, temporaryAt } from '../corpus/temporary.js';
 import { tokenAccount, until } from '../helpers/chain.js';
 import { altered, buildForeign, type ForeignSwap, instruction, possessions, signAndLand, type SwapWish } from '../helpers/foreign-swap.js';
 import { failureOf } from '../helpers/payer.js';
@@ -61,8 +62,9 @@ async function offered(wish: SwapWish = usdcToUsdt, held: Partial<Record<MintSym
 async function offeredAs({ wish, held, wrapped, edit }: Shape): Promise<Offered> {
   const { wallet, swap, ...rest } = await offered(wish, held, wrapped);
   if (edit === undefined) return { wallet, swap, ...rest };
-  const account = address(await own(wallet.address, 'SOL'));
-  const transaction = await altered(sandbox, swap.transaction, (all) => edit(all, address(wallet.address), account));
+  const [owner, account] = [address(wallet.address), address(await own(wallet.address, 'SOL'))];
+  const temporary = { ...(await temporaryAt(owner)), user: owner };
+  const transaction = await altered(sandbox, swap.transaction, (all) => edit(all, owner, account, temporary));
   return { wallet, swap: { ...swap, transaction }, ...rest };
 }
 
@@ -94,8 +96,8 @@ function expectRefused(verdict: SwapVerdict, rule: string): void {
 interface Shape {
   readonly name: string;
   readonly wish: SwapWish;
-  /** What is changed in what the aggregator built; `account` is the wallet's for wrapped SOL. */
-  readonly edit?: (instructions: readonly Instruction[], wallet: Address, account: Address) => readonly Instruction[];
+  /** What is changed in what the aggregator built; `account` is the wallet's for wrapped SOL, `temporary` the one that Jupiter makes for one swap. */
+  readonly edit?: (instructions: readonly Instruction[], wallet: Address, account: Address, temporary: Making) => readonly Instruction[];
   /** Base units of wrapped SOL that the wallet holds before. */
   readonly wrapped?: bigint;
   readonly held?: Partial<Record<MintSymbol, string>>;
@@ -126,6 +128,18 @@ const wrap = (wallet: Address, account: Address, lamports: bigint) =>
   instruction(SYSTEM, [payer(wallet), writable(account)], [2, 0, 0, 0, ...u64(lamports)]);
 const isClose = ({ programAddress, data }: Instruction) => programAddress === TOKEN && data?.[0] === 9;
 const isWrap = ({ programAddress }: Instruction) => programAddress === SYSTEM;
+const isSync = ({ programAddress, data }: Instruction) => programAddress === TOKEN && data?.[0] === 17;
+
+/** As Jupiter builds it where the wallet's own wrapped SOL is to be left alone: the SOL goes through an account that its program makes for this swap. */
+const throughTemporary: Shape['edit'] = (all, wallet, account, temporary) =>
+  all
+    .filter((one) => !isSync(one) && !(one.programAddress.startsWith('AToken') && one.accounts?.[1]?.address === account))
+    .flatMap((one) => {
+      if (isWrap(one)) return [wrap(wallet, temporary.account, RENT + Buffer.from(one.data ?? []).readBigUInt64LE(4))];
+      const accounts = one.accounts?.map((meta) => (meta.address === account ? { ...meta, address: temporary.account } : meta));
+      const moved = accounts === undefined ? one : { ...one, accounts };
+      return one.programAddress === VENUE ? [makes(temporary), moved] : [moved];
+    });
 
 const fromSol = { from: 'SOL', to: 'USDC', amount: 20_000_000n } as const;
 const intoSol = { from: 'USDC', to: 'SOL', amount: 3_000_000n } as const;
@@ -243,7 +257,26 @@ const shapes: readonly Shape[] = [
     ...{ programs: ['Associated Token', 'Token'], edit: (all, wallet, account) => [...all, closeWrapped(wallet, account)] },
     does: (paid, got) => ({ lamports: 7n, SOL: -7n, USDC: -paid, USDT: got }),
   },
+  {
+    ...{ name: 'SOL through an account that Jupiter makes for it', wish: fromSol, held: { SOL: '0.5' }, edit: throughTemporary },
+    ...{ rent: RENT, programs: [...wraps, 'Associated Token'], does: (paid, got) => ({ lamports: -paid - RENT, USDC: got }) },
+  },
+  {
+    ...{ name: 'SOL for an exact output through one, beside wrapped SOL that stays', wish: exactOut(fromSol, 3_000_000n) },
+    ...{ wrapped: 30_000_000n, edit: throughTemporary, rent: 0n, programs: wraps },
+    does: (paid, got) => ({ lamports: -paid, USDC: got }),
+  },
+  {
+    ...{ name: 'USDC into SOL through one', wish: intoSol, edit: throughTemporary, rent: 0n, programs: ['Token'] },
+    does: (paid, got) => ({ lamports: got, USDC: -paid }),
+  },
+  {
+    ...{ name: 'USDC into SOL through one, beside wrapped SOL that stays', wish: intoSol, wrapped: 7n, edit: throughTemporary },
+    ...{ rent: 0n, programs: ['Token'], does: (paid, got) => ({ lamports: got, USDC: -paid }) },
+  },
 ];
+
+const shapeless: Shape = { name: '', wish: fromSol, wrapped: 30_000_000n, programs: [], rent: 0n, does: () => ({}) };
 
 /** What came of landing it, the fees aside. */
 async function changes(wallet: SandboxWallet, transaction: string, fees: bigint): Promise<Changes> {
@@ -291,6 +324,20 @@ describe('a swap that is what it says', () => {
     });
     const others = Object.keys(done).filter((name) => ![wish.from, wish.to, 'lamports'].includes(name));
     expect(others.filter((name) => name !== 'SOL')).toEqual([]);
+  });
+
+  it.each([
+    ['of SOL', fromSol],
+    ['into SOL', intoSol],
+  ])('through an account that Jupiter makes for it, %s: brings what any wallet has sent there before', async (_, wish) => {
+    const SENT = 890_880n;
+    const { wallet, swap, options } = await offeredAs({ ...shapeless, wish, wrapped: 0n, edit: throughTemporary });
+    sandbox.chain.fundSol((await temporaryAt(address(wallet.address))).account, SENT);
+    expectAccepted(await inspectSwap(swap.transaction, options), false);
+    const { quotedIn, quotedOut } = swap;
+    expect(await changes(wallet, swap.transaction, SIGNATURE + PRIORITY)).toEqual(
+      wish.from === 'SOL' ? { lamports: SENT - quotedIn, USDC: quotedOut } : { lamports: SENT + quotedOut, USDC: -quotedIn },
+    );
   });
 
   it('says in a few words what it takes, what it brings and what it costs', async () => {
@@ -492,7 +539,7 @@ describe('what a venue may take in a simulation', () => {
     if (input > 0n) expect(await judge({ modes: [MODE.overcharge], amount: input }, offer)).toBe('accepted');
     const closes = (await closesIn(offer)) && shape.wish.from === 'SOL';
     // An account that was made for the swap holds no more.
-    const bare = shape.wish.from === 'SOL' && shape.wrapped === undefined;
+    const bare = shape.wish.from === 'SOL' && (shape.wrapped === undefined || shape.edit === throughTemporary);
     const rule = bare ? 'accepted' : closes ? 'simulated_lamports' : 'simulated_balance';
     expect(await judge({ modes: [MODE.overcharge], amount: input + 1n }, offer)).toBe(rule);
   });
@@ -535,7 +582,6 @@ describe('lamports that a wrapped SOL account does not count yet', () => {
     const { error } = await signAndLand(sandbox, offer.wallet, honest.recomposed?.transaction ?? '');
     expect(error).not.toBeNull();
   });
-  const shapeless: Shape = { name: '', wish: fromSol, wrapped: 30_000_000n, programs: [], rent: 0n, does: () => ({}) };
 });
 
 describe('a node that does not tell all', () => {
