@@ -1,5 +1,6 @@
 import { startDeadline, type Deadline } from '../deadline.js';
 import { isExactChangeError, PolicyError, ProtocolError, TransportError, type ExactChangeError, type OfferRefusal } from '../errors.js';
+import { startGivingWay } from '../giving-way.js';
 import { checkPayment } from '../policy/caps.js';
 import { checkOffer, checkPlace } from '../policy/lists.js';
 import { readOffers, type OfferReading } from '../x402/offers.js';
@@ -53,17 +54,26 @@ export interface ChooseOptions {
  */
 export async function choose(core: Core, terms: PaymentRequired, options: ChooseOptions): Promise<Choice> {
   const deadline = startDeadline(COMPARE_MS, options.signal);
+  // A seller that names its own tokens may have any number of them priced, at any number of hosts.
+  const givingWay = startGivingWay(deadline.signal);
+  const signalFor = ({ mint }: Offer) => (isPinned(core, mint) ? deadline.signal : givingWay.signal);
   try {
-    return await chooseBefore(core, terms, options, deadline);
+    return await chooseBefore(core, terms, options, deadline, signalFor);
   } catch (error) {
     throw inTime(deadline, error);
   } finally {
+    givingWay.end();
     deadline.end();
   }
 }
 
-async function chooseBefore(core: Core, terms: PaymentRequired, options: ChooseOptions, deadline: Deadline): Promise<Choice> {
-  const { signal } = deadline;
+async function chooseBefore(
+  core: Core,
+  terms: PaymentRequired,
+  options: ChooseOptions,
+  deadline: Deadline,
+  signalFor: (offer: Offer) => AbortSignal,
+): Promise<Choice> {
   const { network, signer, policy } = core.config;
   const misplaced = checkPlace(policy, options.host);
   if (misplaced !== undefined) throw misplaced;
@@ -91,7 +101,7 @@ async function chooseBefore(core: Core, terms: PaymentRequired, options: ChooseO
   }
   const priced: Priced[] = [];
   let unpinned = 0;
-  for (const one of await survey(core, welcome, signal)) {
+  for (const one of await survey(core, welcome, deadline.signal)) {
     if ('error' in one) refused.set(one.offer.index, one.error);
     else if (!isPinned(core, one.offer.mint) && (unpinned += 1) > MAX_UNPINNED) refused.set(one.offer.index, notPriced(one.offer));
     else priced.push({ offer: one.offer, facts: one.facts, microUsd: undefined });
@@ -100,7 +110,7 @@ async function chooseBefore(core: Core, terms: PaymentRequired, options: ChooseO
   let unpriced: ExactChangeError | undefined;
   const allowed = async (one: Priced): Promise<Priced | undefined> => {
     const { mint, amount } = one.offer;
-    const microUsd = await valueOf(core, mint, amount, one.facts.decimals, signal).catch((error: unknown) =>
+    const microUsd = await valueOf(core, mint, amount, one.facts.decimals, signalFor(one.offer)).catch((error: unknown) =>
       asUnpriced(inTime(deadline, error)),
     );
     if (isExactChangeError(microUsd)) {
@@ -129,7 +139,7 @@ async function chooseBefore(core: Core, terms: PaymentRequired, options: ChooseO
     const funded: Funded[] = [];
     for (const one of short.slice(0, MAX_COMPARED)) {
       const funding = await findFunding(core, one.offer, one.facts, one.offer.amount, {
-        signal,
+        signal: signalFor(one.offer),
         // The cheapest as it stands is mostly the one that is paid.
         toSwap: !options.quote && one === short[0],
       }).catch((error: unknown) => asRefusal(inTime(deadline, error)));

@@ -1,3 +1,4 @@
+import { givesWay } from '../giving-way.js';
 import type { RequestLimiter } from '../http.js';
 import type { Runtime } from '../runtime.js';
 import { orAborted } from '../solana/bounded.js';
@@ -34,33 +35,36 @@ export function jupiterLimiter({ baseUrl, apiKey, timeoutMs }: Asking, runtime: 
 
 /**
  * A sliding window of 60 seconds: `burst` requests may leave at once, then one for each `60 s / perWindow`, and never more than
- * `perWindow` in any window. The first to ask leaves first. With `learns`, the limit of a larger plan is read from the answers.
+ * `perWindow` in any window. The first to ask leaves first; requests that give way have a line of their own, and leave half a burst and a window's last
+ * `burst` to the others, so that none of those waits for them. With `learns`, the limit of a larger plan is read from the answers.
  */
 export function createLimiter(initial: Rate, runtime: Runtime, learns: boolean): RequestLimiter {
   let rate = initial;
   let sent: number[] = [];
   let pausedUntil = 0;
-  let last: Promise<void> = Promise.resolve();
+  const last = { first: Promise.resolve(), second: Promise.resolve() };
 
-  const msUntilFree = (): number => {
+  const msUntilFree = (line: keyof typeof last): number => {
+    const share = line === 'first' ? rate : shareOfSecond(rate);
     const now = runtime.now();
     // A clock that is set back ends each wait.
     sent = sent.filter((at) => at > now - WINDOW_MS && at <= now);
     if (pausedUntil > now + MAX_PAUSE_MS) pausedUntil = 0;
-    return Math.max(0, pausedUntil - now, windowWait(sent, rate, now), bucketWait(sent, rate, now));
+    return Math.max(0, pausedUntil - now, windowWait(sent, share, now), bucketWait(sent, share, now));
   };
 
-  const admit = async (signal: AbortSignal | undefined): Promise<void> => {
-    for (let ms = msUntilFree(); ms > 0; ms = msUntilFree()) await runtime.sleep(ms, signal);
+  const admit = async (line: keyof typeof last, signal: AbortSignal | undefined): Promise<void> => {
+    for (let ms = msUntilFree(line); ms > 0; ms = msUntilFree(line)) await runtime.sleep(ms, signal);
     if (signal?.aborted === true) throw signal.reason;
     sent.push(runtime.now());
   };
 
   return {
     take(signal) {
-      const turn = last.then(() => admit(signal));
+      const line = givesWay(signal) ? 'second' : 'first';
+      const turn = last[line].then(() => admit(line, signal));
       // One that gave up leaves its place to the next.
-      last = turn.catch(() => undefined);
+      last[line] = turn.catch(() => undefined);
       return orAborted(turn, signal);
     },
     observe(status, headers) {
@@ -76,6 +80,11 @@ export function createLimiter(initial: Rate, runtime: Runtime, learns: boolean):
       }
     },
   };
+}
+
+/** Of a rate, for those that give way: slower in all, so that its turn never comes before one of the first line that waits. */
+function shareOfSecond({ perWindow, burst }: Rate): Rate {
+  return { perWindow: Math.max(1, perWindow - burst), burst: Math.max(1, Math.floor(burst / 2)) };
 }
 
 function windowWait(sent: readonly number[], { perWindow }: Rate, now: number): number {
