@@ -5,6 +5,7 @@ import { JOURNALS, journalsOfAllKinds } from '../helpers/journals.js';
 import { closePayers, failureOf, payerOn } from '../helpers/payer.js';
 import { answerTerms, startSeller } from '../helpers/seller.js';
 import { offerOf } from '../helpers/settling.js';
+import { startVirtualTime } from '../helpers/virtual-time.js';
 
 let sandbox: Sandbox;
 const journalOf = journalsOfAllKinds();
@@ -84,6 +85,50 @@ describe('one 402 with many tokens that its seller made', () => {
       expect(honest.status).toBe(200);
       expect(new Set(inOrder)).toEqual(new Set([true, false]));
       expect(inOrder.filter((isStrange) => isStrange).length).toBeLessThanOrEqual(20);
+    },
+  );
+});
+
+describe('402s with tokens that their sellers made, at the rate of Jupiter itself', () => {
+  const JUPITER = 'https://api.jup.ag';
+  const HOSTS = [
+    ['one host', 1, 31],
+    ['thirty hosts', 30, 4],
+  ] as const;
+
+  it.each(HOSTS.flatMap(([name, hosts, tokens]) => FORMS.map(([form, tradable]) => [name, form, hosts, tokens, tradable] as const)))(
+    'of %s, %s, hold up a swap beside them for no more than seconds',
+    async (_name, _form, hosts, tokens, tradable) => {
+      const sellers = await Promise.all(Array.from({ length: hosts }, () => sellerOfMany(tokens, tradable)));
+      const mints = sellers.flatMap((one) => [...one.mints]);
+      const options = { autoSwap: true, swapFrom: [sandbox.mints.BONK.address] };
+      // Whatever a swap needs is loaded.
+      const early = await payerOn(sandbox, { SOL: '1', BONK: '1000000' }, options);
+      expect((await early.client.fetch(`${sandbox.apiUrl}/usdc`)).status).toBe(200);
+      const time = startVirtualTime();
+      const asked: { readonly isStrange: boolean; readonly at: number }[] = [];
+      // The limit is of the address, and what answers there is the sandbox.
+      const answering: typeof fetch = (input, init) => {
+        const address = input instanceof Request ? input.url : String(input);
+        if (!address.startsWith(JUPITER)) return time.fetch(input, init);
+        asked.push({ isStrange: mints.some((mint) => address.includes(mint)), at: time.now() });
+        return time.fetch(sandbox.jupiterUrl + address.slice(JUPITER.length), init);
+      };
+      const payer = await payerOn(sandbox, { SOL: '1', BONK: '1000000' }, { ...options, fetch: answering, jupiterUrl: JUPITER });
+      await payer.client.warm();
+      const failing = Promise.all(sellers.map(({ url }) => failureOf(payer.client.fetch(url))));
+      const [start, before] = [time.now(), asked.length];
+      const honest = await payer.client.fetch(`${sandbox.apiUrl}/usdc`);
+      const beside = asked.slice(before);
+      expect(honest.status).toBe(200);
+      // Alone its five questions leave at once; of those, two have to wait for two seconds each.
+      expect(time.now() - start).toBeLessThan(8_000);
+      expect(beside.filter(({ isStrange }) => isStrange).length).toBeLessThanOrEqual(3);
+      expect(beside.filter(({ isStrange }) => !isStrange).length).toBeGreaterThan(1);
+      const failures = await failing;
+      expect(asked.some(({ isStrange }) => isStrange)).toBe(true);
+      if (!tradable) expect(failures.map(({ funds }) => funds)).toEqual(failures.map(() => 'untouched'));
+      for (const { at } of asked) expect(asked.filter((one) => one.at >= at && one.at < at + 60_000).length).toBeLessThanOrEqual(30);
     },
   );
 });

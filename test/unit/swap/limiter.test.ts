@@ -1,4 +1,6 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { startGivingWay } from '../../../src/giving-way.js';
+import { systemRuntime } from '../../../src/runtime.js';
 import { createLimiter, jupiterLimiter } from '../../../src/swap/limiter.js';
 import { fakeRuntime } from './support.js';
 
@@ -32,6 +34,29 @@ describe('createLimiter', () => {
     const order: number[] = [];
     await Promise.all(Array.from({ length: 12 }, (_, n) => limiter.take().then(() => order.push(n))));
     expect(order).toEqual(Array.from({ length: 12 }, (_, n) => n));
+  });
+
+  it('has those that give way wait for the others, and leave them their share of a burst and of a window', async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const limiter = createLimiter(KEYLESS, systemRuntime, false);
+    const { signal } = startGivingWay(new AbortController().signal);
+    const start = Date.now();
+    const left = { first: new Array<number>(), second: new Array<number>() };
+    const take = async (line: keyof typeof left, own?: AbortSignal) => {
+      await limiter.take(own);
+      left[line].push(Date.now() - start);
+    };
+    const second = Array.from({ length: 40 }, () => take('second', signal));
+    await vi.advanceTimersByTimeAsync(0);
+    expect(left.second).toEqual([0, 0]);
+    const first = Array.from({ length: 5 }, () => take('first'));
+    await vi.advanceTimersByTimeAsync(240_000);
+    await Promise.all([...first, ...second]);
+    expect(left.first).toEqual([0, 0, 0, 2_000, 4_000]);
+    expect(left.second.slice(0, 4)).toEqual([0, 0, 14_400, 16_800]);
+    // However long their line, five of a window are left.
+    for (const at of left.second) expect(left.second.filter((other) => other >= at && other < at + 60_000).length).toBeLessThanOrEqual(25);
   });
 
   it('lets one that gives up go at once, and its place to the next', async () => {
