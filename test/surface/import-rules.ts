@@ -6,7 +6,7 @@ import { importsOf, type Files, type Import } from './modules.js';
 const ROWS: readonly (readonly string[])[] = [
   ['abort', 'record', 'redact'],
   ['errors', 'amount', 'network', 'runtime', 'deadline', 'loopback', 'own-request'],
-  ['backoff'],
+  ['backoff', 'giving-way'],
   ['solana', 'http', 'request', 'passage'],
   ['x402', 'swap'],
   ['transport', 'receipt'],
