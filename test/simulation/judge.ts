@@ -2,10 +2,10 @@ import type { CapUse } from '../../src/index.js';
 import type { Attempt } from '../../src/journal/types.js';
 import { understood } from './instructions.js';
 import type { Machine } from './machine.js';
+import { accountOf, WALLET } from './places.js';
 import type { Limit, Part, Plan } from './plan.js';
 import { limitOf, measure, outsOf, shown, FINE, type Out } from './truth.js';
 import type { Traffic } from './traffic.js';
-import type { Work } from './work.js';
 import type { World } from './world.js';
 
 /** A promise that the chain shows to be broken. */
@@ -47,7 +47,7 @@ export function judge(world: World, machine: Machine, said: readonly Said[], att
     ...(plan.isService ? [] : sentSafely(world.traffic)),
     ...stays(world, machine),
     ...wasPaid(world, outs),
-    ...endsSoon(world.work),
+    ...endsSoon(world),
     ...world.leaks.map((how) => ({ promise: 'keys are shown to no caller' as const, how })),
     ...world.misfits().map((how) => ({ promise: 'sellers can be paid' as const, how })),
     ...machine.signed.flatMap(({ message, intent }) => {
@@ -114,18 +114,25 @@ function mayBeDropped({ parts }: Plan): boolean {
   return parts.some(({ kind }) => kind === 'fork');
 }
 
-/** What a call asks of Jupiter at most, all told: a few prices, what there is to swap from, a quote and its instructions, each of them tried again. */
-const MOST_QUESTIONS = 32;
+/** How many tokens that are not pinned are priced for the offers of one 402. */
+const MOST_STRANGE = 3;
 /** Half a minute to choose, and what is asked before of earlier payments for the same. */
 const MOST_CHOOSING_MS = 60_000;
 
-function endsSoon({ spells, choices }: Work): Broken[] {
-  const most = Math.max(0, ...spells.map(({ calls, asked }) => Math.ceil(asked / calls)));
+/** Calls ask Jupiter about few tokens that are their sellers' own, and choose in time. What a wallet holds, it may sell. */
+function endsSoon({ plan, tokens, ledger, work: { spells, choices } }: World): Broken[] {
+  const strange = new Set(
+    tokens
+      .filter(({ worth, mint, program }) => worth === 0n && ledger.account(accountOf(WALLET, mint, program), ledger.slot()) === undefined)
+      .map(({ mint }) => mint),
+  );
   const longest = Math.max(0, ...choices);
   return [
-    ...(most > MOST_QUESTIONS
-      ? [{ promise: 'asks no more than it must' as const, how: `Jupiter was asked ${most} times for a call` }]
-      : []),
+    ...spells.flatMap(({ calls, mints }): Broken[] => {
+      const asked = [...mints].filter((mint) => strange.has(mint)).length;
+      if (asked <= MOST_STRANGE * calls * (1 + plan.resign)) return [];
+      return [{ promise: 'asks no more than it must', how: `Jupiter was asked about ${asked} tokens of sellers for ${calls} calls` }];
+    }),
     ...(longest > MOST_CHOOSING_MS ? [{ promise: 'answers in time' as const, how: `choosing took ${seconds(longest)} s` }] : []),
   ];
 }

@@ -3,15 +3,15 @@ import type { Clock } from './clock.js';
 /** Some calls that overlap, from when nothing was at work until nothing is again. */
 export interface Spell {
   calls: number;
-  /** Requests to Jupiter. */
-  asked: number;
+  /** Mints that Jupiter was asked about. */
+  readonly mints: Set<string>;
 }
 
 /** What calls of the library cost others, and their caller. */
 export interface Work {
   /** Runs a call, until it is over or its process is. */
   during<T>(call: Promise<T>): Promise<T>;
-  asksJupiter(): void;
+  asksJupiter(url: URL): void;
   /** An attempt has met a price. */
   looks(id: string): void;
   /** It knows what to pay, or that it pays nothing. */
@@ -30,14 +30,13 @@ export function createWork({ now }: Pick<Clock, 'now'>): Work {
     ...{ spells, choices },
     async during(call) {
       const last = spells[spells.length - 1];
-      if (running === 0 || last === undefined) spells.push({ calls: 1, asked: 0 });
+      if (running === 0 || last === undefined) spells.push({ calls: 1, mints: new Set() });
       else last.calls += 1;
       running += 1;
       return call.finally(() => (running -= 1));
     },
-    asksJupiter() {
-      const last = spells[spells.length - 1];
-      if (running > 0 && last !== undefined) last.asked += 1;
+    asksJupiter({ searchParams }) {
+      if (running > 0) for (const side of ['inputMint', 'outputMint']) spells[spells.length - 1]?.mints.add(searchParams.get(side) ?? '');
     },
     looks: (id) => void looking.set(id, now()),
     chose(id) {

@@ -130,7 +130,7 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
         return { ms: chance.int(5, 60), response: new Response(answerRpc(ledger, state, url.href, body, submit)) };
       }
       if (url.origin === JUPITER_URL) {
-        work.asksJupiter();
+        work.asksJupiter(url);
         if (chance.chance(market.hanging)) return 'hangs';
         const { status, body: answer } = traders.answer(method, url, body, headers.get('x-api-key') ?? '');
         return { ms: chance.int(20, 150), response: new Response(JSON.stringify(answer), { status }) };
