@@ -120,7 +120,7 @@ const MOST_STRANGE = 3;
 const MOST_CHOOSING_MS = 60_000;
 
 /** Calls ask Jupiter about few tokens that are their sellers' own, and choose in time. What a wallet holds, it may sell. */
-function endsSoon({ plan, tokens, ledger, work: { spells, choices } }: World): Broken[] {
+function endsSoon({ tokens, ledger, work: { spells, choices } }: World): Broken[] {
   const strange = new Set(
     tokens
       .filter(({ worth, mint, program }) => worth === 0n && ledger.account(accountOf(WALLET, mint, program), ledger.slot()) === undefined)
@@ -128,10 +128,14 @@ function endsSoon({ plan, tokens, ledger, work: { spells, choices } }: World): B
   );
   const longest = Math.max(0, ...choices);
   return [
-    ...spells.flatMap(({ calls, mints }): Broken[] => {
+    ...spells.flatMap(({ calls, prices, mints }): Broken[] => {
       const asked = [...mints].filter((mint) => strange.has(mint)).length;
-      if (asked <= MOST_STRANGE * calls * (1 + plan.resign)) return [];
-      return [{ promise: 'asks no more than it must', how: `Jupiter was asked about ${asked} tokens of sellers for ${calls} calls` }];
+      // A service is handed what its caller was answered with.
+      const terms = Math.max(calls, prices);
+      if (asked <= MOST_STRANGE * terms) return [];
+      return [
+        { promise: 'asks no more than it must', how: `Jupiter was asked about ${asked} tokens of sellers for ${terms} of their 402s` },
+      ];
     }),
     ...(longest > MOST_CHOOSING_MS ? [{ promise: 'answers in time' as const, how: `choosing took ${seconds(longest)} s` }] : []),
   ];

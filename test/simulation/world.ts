@@ -136,7 +136,9 @@ export function createWorld(plan: Plan): World & { install(): () => void } {
         return { ms: chance.int(20, 150), response: new Response(JSON.stringify(answer), { status }) };
       }
       const seller = sellers.find((_, number) => url.host === hostOf(number));
-      return seller === undefined ? 'lost' : seller.serve(url, headers);
+      const served = seller === undefined ? 'lost' : await seller.serve(url, headers);
+      if (typeof served !== 'string' && served.response?.status === 402) work.isPriced();
+      return served;
     },
     heal() {
       isHealed = true;
