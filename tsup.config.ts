@@ -63,12 +63,12 @@ async function licenseOf(name: string): Promise<string> {
 export default defineConfig({
   entry: {
     'src/index': 'src/index.ts',
-    'adapters/express': 'adapters/express.ts',
-    'adapters/hono': 'adapters/hono.ts',
+    'adapters/mounts/express': 'adapters/mounts/express.ts',
+    'adapters/mounts/hono': 'adapters/mounts/hono.ts',
     'adapters/http/index': 'adapters/http/index.ts',
-    'adapters/journal/file': 'adapters/journal/file.ts',
-    'adapters/journal/postgres': 'adapters/journal/postgres.ts',
-    'adapters/node': 'adapters/node.ts',
+    'adapters/journals/file': 'adapters/journals/file.ts',
+    'adapters/journals/postgres': 'adapters/journals/postgres.ts',
+    'adapters/mounts/node': 'adapters/mounts/node.ts',
     'adapters/sandbox/index': 'adapters/sandbox/index.ts',
     'adapters/webhooks/index': 'adapters/webhooks/index.ts',
     'adapters/webhooks/verify': 'adapters/webhooks/verify.ts',

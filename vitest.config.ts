@@ -9,11 +9,11 @@ export const alias = [
   { find: /^exact-change\/webhooks$/, replacement: source('./adapters/webhooks/index.ts') },
   { find: /^exact-change\/webhooks\/verify$/, replacement: source('./adapters/webhooks/verify.ts') },
   { find: /^exact-change\/http$/, replacement: source('./adapters/http/index.ts') },
-  { find: /^exact-change\/express$/, replacement: source('./adapters/express.ts') },
-  { find: /^exact-change\/hono$/, replacement: source('./adapters/hono.ts') },
-  { find: /^exact-change\/node$/, replacement: source('./adapters/node.ts') },
-  { find: /^exact-change\/journal\/file$/, replacement: source('./adapters/journal/file.ts') },
-  { find: /^exact-change\/journal\/postgres$/, replacement: source('./adapters/journal/postgres.ts') },
+  { find: /^exact-change\/express$/, replacement: source('./adapters/mounts/express.ts') },
+  { find: /^exact-change\/hono$/, replacement: source('./adapters/mounts/hono.ts') },
+  { find: /^exact-change\/node$/, replacement: source('./adapters/mounts/node.ts') },
+  { find: /^exact-change\/journal\/file$/, replacement: source('./adapters/journals/file.ts') },
+  { find: /^exact-change\/journal\/postgres$/, replacement: source('./adapters/journals/postgres.ts') },
   { find: /^exact-change$/, replacement: source('./src/index.ts') },
 ];
 

@@ -1,6 +1,6 @@
 import { readAddress } from '../src/policy/read.js';
-import { checkFields } from '../src/swap/check-quote.js';
-import type { SwapQuote } from '../src/swap/types.js';
+import { checkFields } from '../src/swaps/quote/check-quote.js';
+import type { SwapQuote } from '../src/swaps/types.js';
 
 /** Throws `invalid_option`. */
 export function checkWallet(wallet: unknown): void {

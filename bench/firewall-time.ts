@@ -1,13 +1,13 @@
 import { VersionedTransaction } from '@solana/web3.js';
-import { readTables, type ReadTable, type TableReader } from '../src/solana/tables.js';
-import { resolveInstructions } from '../src/solana/transaction.js';
-import { envelopeRules, readTransaction } from '../src/swap/firewall/envelope.js';
-import { swapRules, swapSubject } from '../src/swap/firewall/instruction-rules.js';
-import { enforce } from '../src/swap/firewall/rule.js';
-import { isSwap, shapeRules } from '../src/swap/firewall/shape.js';
-import { surroundingsRules } from '../src/swap/firewall/surroundings.js';
-import { tableNameRules, tableRules } from '../src/swap/firewall/tables.js';
-import { temporaryIn } from '../src/swap/firewall/temporary.js';
+import { readTables, type ReadTable, type TableReader } from '../src/solana/transactions/tables.js';
+import { resolveInstructions } from '../src/solana/transactions/transaction.js';
+import { envelopeRules, readTransaction } from '../src/swaps/firewall/envelope.js';
+import { swapRules, swapSubject } from '../src/swaps/firewall/instruction-rules.js';
+import { enforce } from '../src/swaps/firewall/rule.js';
+import { isSwap, shapeRules } from '../src/swaps/firewall/shape.js';
+import { surroundingsRules } from '../src/swaps/firewall/surroundings.js';
+import { tableNameRules, tableRules } from '../src/swaps/firewall/tables.js';
+import { temporaryIn } from '../src/swaps/firewall/temporary.js';
 import { type SwapCase, SLOT, WORLD, legitimate } from '../test/corpus/index.js';
 import { median, row } from './measure.js';
 

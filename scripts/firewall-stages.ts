@@ -1,4 +1,4 @@
-import type { FirewallStage } from '../src/swap/firewall/catalog.js';
+import type { FirewallStage } from '../src/swaps/firewall/catalog.js';
 
 /** What a stage of the firewall looks at, and what proves its rules. */
 export interface StageText {
@@ -7,7 +7,7 @@ export interface StageText {
   readonly provedBy: readonly string[];
 }
 
-const corpus = ['test/corpus/hostile', 'test/unit/swap/corpus.test.ts'];
+const corpus = ['test/corpus/hostile', 'test/unit/swaps/firewall/corpus.test.ts'];
 const taken = ['test/integration/firewall-transport.test.ts'];
 const inspected = ['test/integration/inspect.test.ts'];
 
@@ -22,24 +22,24 @@ export const stageTexts: Readonly<Record<FirewallStage, StageText>> = {
   },
   surroundings: {
     looksAt: 'what stands around the swap: for `inspectSwap`, and for what the client itself has composed',
-    provedBy: [...corpus, ...inspected, 'test/unit/swap/self-check.test.ts'],
+    provedBy: [...corpus, ...inspected, 'test/unit/swaps/firewall/self-check.test.ts'],
   },
-  instruction: { looksAt: 'the one swap instruction', provedBy: [...corpus, ...taken, 'test/unit/swap/rules.test.ts'] },
+  instruction: { looksAt: 'the one swap instruction', provedBy: [...corpus, ...taken, 'test/unit/swaps/firewall/rules.test.ts'] },
   exposure: {
     looksAt: 'all other accounts that the swap names, as your own RPC node has them',
-    provedBy: [...corpus, 'test/unit/swap/rules.test.ts'],
+    provedBy: [...corpus, 'test/unit/swaps/firewall/rules.test.ts'],
   },
   simulation: {
     looksAt: 'the accounts after a simulation on your own RPC node',
-    provedBy: [...inspected, 'test/unit/swap/simulate-check.test.ts', 'test/integration/firewall-venue.test.ts'],
+    provedBy: [...inspected, 'test/unit/swaps/firewall/simulate-check.test.ts', 'test/integration/firewall-venue.test.ts'],
   },
   inner: {
     looksAt: 'what programs call inside, in the simulation',
     provedBy: [
       ...inspected,
       'test/integration/inner-rules.test.ts',
-      'test/unit/swap/inner-rules.test.ts',
-      'test/unit/swap/temporary.test.ts',
+      'test/unit/swaps/firewall/inner-rules.test.ts',
+      'test/unit/swaps/firewall/temporary.test.ts',
     ],
   },
   guard: {

@@ -1,7 +1,7 @@
-import type { SwapQuote, SwapTransaction } from '../src/swap/types.js';
+import type { SwapQuote, SwapTransaction } from '../src/swaps/types.js';
 import type { ParsedOffer, ParsedPayment, PaymentResult, TokenBalance } from '../src/transport.js';
 import type { OperationId } from '../src/wire/operations.js';
-import type { WebhookDetails, WebhookEventName } from '../src/journal/outbox.js';
+import type { WebhookDetails, WebhookEventName } from '../src/outbox/outbox.js';
 import { webhookEvents } from '../src/wire/webhook-events.js';
 import type { WebhookOperationId } from '../src/wire/webhooks.js';
 import type { Problem } from '../src/wire/problem.js';

@@ -1,5 +1,5 @@
 import { allowedShapes, headerShapes, neededShapes, timestampShape, type Fields, type Shape } from '../adapters/webhooks/shapes.js';
-import type { WebhookEventName } from '../src/journal/outbox.js';
+import type { WebhookEventName } from '../src/outbox/outbox.js';
 import { eventExamples } from './openapi-examples.js';
 
 type Json = Record<string, unknown>;

@@ -1,7 +1,7 @@
-import { outcomes } from '../src/autopay/outcomes.js';
+import { outcomes } from '../src/payments/execute/outcomes.js';
 import { CODES, errorCodes } from '../src/errors/codes.js';
 import { attemptStates } from '../src/journal/states.js';
-import { type FirewallStage, ruleTexts } from '../src/swap/firewall/catalog.js';
+import { type FirewallStage, ruleTexts } from '../src/swaps/firewall/catalog.js';
 import { commonErrors, errorTexts } from './error-texts.js';
 import { stageTexts } from './firewall-stages.js';
 

@@ -1,19 +1,19 @@
-import { parseOptions, type ClientOptions, type ClientConfig } from './config.js';
-import type { Composition } from './autopay/core.js';
-import type { Engine, PayOptions, Payment, SwapResult } from './autopay/engine.js';
+import { parseOptions, type ClientOptions, type ClientConfig } from './config/options.js';
+import type { Composition } from './payments/context.js';
+import type { Engine, PayOptions, Payment, SwapResult } from './payments/engine.js';
 import { ConfigError } from './errors.js';
 import { createEvents, type EventName, type Listener } from './events.js';
-import { isOwn } from './own-request.js';
+import { isOwn } from './internal/own-request.js';
 import type { CapUse } from './policy/caps.js';
 import type { Plan } from './policy/plan.js';
 import type { FreedReceipt, Receipt, ReceiptFilter } from './receipt.js';
-import { captureCall } from './request.js';
-import type { Runtime } from './runtime.js';
-import { sendUnpaid } from './send-unpaid.js';
-import type { SwapQuote, SwapRequest } from './swap/types.js';
+import { captureCall } from './internal/request.js';
+import type { Runtime } from './internal/runtime.js';
+import { sendUnpaid } from './payments/send-unpaid.js';
+import type { SwapQuote, SwapRequest } from './swaps/types.js';
 import type { TokenBalance, TransportOptions } from './transport.js';
-import { readPaymentRequired } from './x402/read.js';
-import type { PaymentRequired } from './x402/types.js';
+import { readPaymentRequired } from './protocols/x402/read.js';
+import type { PaymentRequired } from './protocols/x402/types.js';
 
 /** What `client.fetch` takes beyond `RequestInit`. */
 export interface PayingRequestInit extends RequestInit {
@@ -82,7 +82,7 @@ export function buildClient(options: ClientOptions, compose: Composition, runtim
   // Everything heavy is behind this one import: a client that never meets a 402 never loads it.
   const engine = (): Promise<Engine> => {
     if (closed) return Promise.reject(new ConfigError('client_closed', 'This client is closed. Create a new one.', { details: {} }));
-    return (loading ??= import('./autopay/engine.js').then(({ createEngine }) => createEngine(config, events, compose)));
+    return (loading ??= import('./payments/engine.js').then(({ createEngine }) => createEngine(config, events, compose)));
   };
   return {
     address: config.signer.address,

@@ -1,6 +1,6 @@
 import { CODES, isErrorCode, type CodesOf, type ErrorCode, type ErrorDetails, type Group, type Retry } from './errors/codes.js';
-import { BRAND, redactError } from './redact/error.js';
-import { redact } from './redact.js';
+import { BRAND, redactError } from './internal/redact-error.js';
+import { redact } from './internal/redact.js';
 
 export { errorCodes, type ErrorCode, type ErrorDetails, type OfferRefusal, type Retry } from './errors/codes.js';
 

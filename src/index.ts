@@ -3,10 +3,10 @@
  *
  * @module exact-change
  */
-import { localOver } from '../adapters/local.js';
-import { remoteOver } from '../adapters/remote.js';
+import { localOver } from '../adapters/local/index.js';
+import { remoteOver } from '../adapters/remote/index.js';
 import { buildClient, type Client } from './client.js';
-import type { ClientOptions } from './config.js';
+import type { ClientOptions } from './config/options.js';
 import { Interceptor, type InterceptorOptions } from './interceptor.js';
 
 /**
@@ -39,12 +39,12 @@ export class HTTPInterceptor extends Interceptor {
   }
 }
 
-export { local, type LocalTransport } from '../adapters/local.js';
-export { remote, type RemoteOptions } from '../adapters/remote.js';
+export { local, type LocalTransport } from '../adapters/local/index.js';
+export { remote, type RemoteOptions } from '../adapters/remote/index.js';
 export { inspectSwap, type InspectOptions } from './inspect.js';
 export { receiptOf, type CostParts, type FreedReceipt, type Receipt, type ReceiptFilter } from './receipt.js';
 export { memoryJournal } from './journal/memory.js';
-export { parsePaymentRequired, type PaymentRequiredParts } from './x402/parse.js';
+export { parsePaymentRequired, type PaymentRequiredParts } from './protocols/x402/parse.js';
 export { formatUiAmount, parseAmount, parseUiAmount } from './amount.js';
 export { pinnedMints, SOLANA_DEVNET, SOLANA_MAINNET, SOLANA_TESTNET, toNetwork, WSOL_MINT, type PinnedMint } from './network.js';
 export {
@@ -68,13 +68,13 @@ export {
   type Retry,
 } from './errors.js';
 export type { Client, PayingRequestInit } from './client.js';
-export type { ClientOptions, LocalOptions, Timeouts } from './config.js';
+export type { ClientOptions, LocalOptions, Timeouts } from './config/options.js';
 export type { InterceptorOptions } from './interceptor.js';
-export type { Payment, PayOptions, SwapResult } from './autopay/engine.js';
+export type { Payment, PayOptions, SwapResult } from './payments/engine.js';
 export type { ClientEvent, EventDetails, EventName, Listener } from './events.js';
-export type { IsFresh, Known } from './journal/book.js';
-export type { Reading } from './journal/book.js';
-export type { Ledger, Taken } from './journal/ledger.js';
+export type { IsFresh, Known } from './journal/account-balance.js';
+export type { Reading } from './journal/account-balance.js';
+export type { Ledger, Taken } from './journal/balance-ledger.js';
 export type { Locks } from './journal/locks.js';
 export type { JournalOptions } from './journal/options.js';
 export type {
@@ -87,7 +87,7 @@ export type {
   WebhookDetails,
   WebhookEvent,
   WebhookEventName,
-} from './journal/outbox.js';
+} from './outbox/outbox.js';
 export type { AttemptState } from './journal/states.js';
 export type {
   Attempt,
@@ -111,10 +111,10 @@ export type { Plan } from './policy/plan.js';
 export type { PolicyOptions } from './policy/policy.js';
 export type { Signer, SigningIntent } from './solana/signer.js';
 export type { AccountMeta, Address, Instruction } from './solana/types.js';
-export type { RuleOutcome, SwapVerdict, TokenAmount } from './swap/firewall/verdict.js';
-export type { RuleText } from './swap/firewall/rule.js';
-export type { FirewallStage } from './swap/firewall/catalog.js';
-export type { SwapBuild, SwapMode, SwapQuote, SwapRequest, SwapTransaction } from './swap/types.js';
+export type { RuleOutcome, SwapVerdict, TokenAmount } from './swaps/firewall/verdict.js';
+export type { RuleText } from './swaps/firewall/rule.js';
+export type { FirewallStage } from './swaps/firewall/catalog.js';
+export type { SwapBuild, SwapMode, SwapQuote, SwapRequest, SwapTransaction } from './swaps/types.js';
 export type {
   AutoPayRequest,
   ParsedOffer,
@@ -125,4 +125,4 @@ export type {
   Transport,
   TransportOptions,
 } from './transport.js';
-export type { JsonObject, JsonValue, PaymentRequired, PaymentRequirements, Settlement, X402Version } from './x402/types.js';
+export type { JsonObject, JsonValue, PaymentRequired, PaymentRequirements, Settlement, X402Version } from './protocols/x402/types.js';

@@ -1,8 +1,8 @@
 import { toAmount } from './amount.js';
-import { type LocalOptions, type LocalSettings, parseLocalOptions, refuseUnknown } from './config.js';
+import { type LocalOptions, type LocalSettings, parseLocalOptions, refuseUnknown } from './config/options.js';
 import { parseMint } from './config/swap-request.js';
 import { readAddress, readUnits, refuse } from './policy/read.js';
-import type { SwapVerdict } from './swap/firewall/verdict.js';
+import type { SwapVerdict } from './swaps/firewall/verdict.js';
 
 /** What a foreign swap transaction is expected to do, and the node that knows. */
 export interface InspectOptions extends Pick<LocalOptions, 'rpcUrl' | 'wsUrl' | 'connection' | 'network' | 'fetch' | 'timeouts'> {

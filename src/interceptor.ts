@@ -1,6 +1,6 @@
 import type { Client } from './client.js';
-import { globalFetch, parseFetch, parseInstall, type ClientOptions } from './config.js';
-import { createPassage, type Passage } from './passage.js';
+import { globalFetch, parseFetch, parseInstall, type ClientOptions } from './config/options.js';
+import { createPassage, type Passage } from './internal/reentrancy-guard.js';
 
 /** Options of {@link HTTPInterceptor}: those of `createClient`, and when to take effect. */
 export interface InterceptorOptions extends ClientOptions {

@@ -1,4 +1,4 @@
-import type { SwapQuote, SwapRequest } from '../../src/swap/types.js';
+import type { SwapQuote, SwapRequest } from '../../src/swaps/types.js';
 import type { TokenBalance, Transport } from '../../src/transport.js';
 import { createSharedCalls } from './shared-calls.js';
 

@@ -1,6 +1,6 @@
-import { startDeadline, untilAborted, type Deadline } from '../../src/deadline.js';
+import { startDeadline, untilAborted, type Deadline } from '../../src/internal/deadline.js';
 import { isExactChangeError, TransportError } from '../../src/errors.js';
-import { systemRuntime } from '../../src/runtime.js';
+import { systemRuntime } from '../../src/internal/runtime.js';
 import type { Transport } from '../../src/transport.js';
 import { pages } from '../../src/wire/operations.js';
 import { problemOf, PROBLEM_TYPE, type Problem } from '../../src/wire/problem.js';

@@ -1,5 +1,5 @@
 import { hex } from '@scure/base';
-import type { Runtime } from '../../src/runtime.js';
+import type { Runtime } from '../../src/internal/runtime.js';
 
 /** On every answer: it is for this caller now, and nothing to run, frame or guess the type of. */
 export const ALWAYS = {

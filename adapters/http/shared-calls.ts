@@ -1,6 +1,6 @@
-import { throwIfAborted } from '../../src/deadline.js';
+import { throwIfAborted } from '../../src/internal/deadline.js';
 import { isExactChangeError, TransportError } from '../../src/errors.js';
-import { shareWork, type Join } from '../../src/solana/shared-work.js';
+import { shareWork, type Join } from '../../src/internal/shared-work.js';
 
 export interface SharedCallsOptions {
   /** Milliseconds for which an answer is given to others too, from when it was asked for: how long it took says nothing of its age. */

@@ -1,4 +1,4 @@
-import { webhookEvents, type WebhookEvent, type WebhookEventName } from '../../src/journal/outbox.js';
+import { webhookEvents, type WebhookEvent, type WebhookEventName } from '../../src/outbox/outbox.js';
 import { allowedShapes, hasShape, headerShapes, neededShapes, timestampShape, type Shape } from './shapes.js';
 
 /** The largest body that Standard Webhooks recommend to send; with it, all that a receiver has to hash before it knows the sender. */

@@ -7,4 +7,4 @@ export { createWebhooks, type Webhooks } from './hub.js';
 export type { WebhooksOptions } from './options.js';
 export type { NewWebhookEndpoint, WebhookEndpoint, WebhookRegistry, WebhookRequest } from './types.js';
 export { verifyWebhook, type VerifyOptions } from './verify.js';
-export type { WebhookDetails, WebhookEvent, WebhookEventName } from '../../src/journal/outbox.js';
+export type { WebhookDetails, WebhookEvent, WebhookEventName } from '../../src/outbox/outbox.js';

@@ -1,4 +1,4 @@
-import type { OutboxJob, TakeOptions } from '../../src/journal/outbox.js';
+import type { OutboxJob, TakeOptions } from '../../src/outbox/outbox.js';
 import { createPaces } from './paces.js';
 
 /** A job that is to be delivered, and until when no other process is given it. */

@@ -1,4 +1,4 @@
-import type { Endpoint, WebhookEvent } from '../../src/journal/outbox.js';
+import type { Endpoint, WebhookEvent } from '../../src/outbox/outbox.js';
 import { signatureOf } from './signature.js';
 
 /** One delivery, ready to be sent. */

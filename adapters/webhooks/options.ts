@@ -1,4 +1,4 @@
-import type { Outbox } from '../../src/journal/outbox.js';
+import type { Outbox } from '../../src/outbox/outbox.js';
 import type { Journal } from '../../src/journal/types.js';
 import { refuse } from '../../src/policy/read.js';
 import { isRecord } from './event.js';

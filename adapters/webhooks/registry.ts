@@ -1,8 +1,8 @@
 import { hex } from '@scure/base';
-import type { Endpoint, EndpointSecret, Outbox, WebhookEventName } from '../../src/journal/outbox.js';
-import { webhookEvents } from '../../src/journal/outbox.js';
+import type { Endpoint, EndpointSecret, Outbox, WebhookEventName } from '../../src/outbox/outbox.js';
+import { webhookEvents } from '../../src/outbox/outbox.js';
 import { readAddress, readList, refuse } from '../../src/policy/read.js';
-import type { Runtime } from '../../src/runtime.js';
+import type { Runtime } from '../../src/internal/runtime.js';
 import type { Endpoints } from './endpoints.js';
 import { isEventName, isRecord } from './event.js';
 import { secretOf } from './signature.js';

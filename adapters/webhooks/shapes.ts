@@ -1,4 +1,4 @@
-import type { WebhookEventName } from '../../src/journal/outbox.js';
+import type { WebhookEventName } from '../../src/outbox/outbox.js';
 
 /** What a text of a message looks like: its checks and its description go by the same. */
 export interface Shape {

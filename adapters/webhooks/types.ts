@@ -1,4 +1,4 @@
-import type { WebhookEventName } from '../../src/journal/outbox.js';
+import type { WebhookEventName } from '../../src/outbox/outbox.js';
 
 /** Where events are to be told. */
 export interface WebhookRequest {

@@ -4,14 +4,14 @@
  * @module exact-change/webhooks/verify
  */
 import { TransportError } from '../../src/errors.js';
-import type { WebhookEvent } from '../../src/journal/outbox.js';
+import type { WebhookEvent } from '../../src/outbox/outbox.js';
 import { refuse } from '../../src/policy/read.js';
-import { systemRuntime } from '../../src/runtime.js';
+import { systemRuntime } from '../../src/internal/runtime.js';
 import { isEvent, isEventName, isRecord, MAX_BODY_BYTES } from './event.js';
 import { hasShape, headerShapes } from './shapes.js';
 import { isSame, isSecret, signatureOf } from './signature.js';
 
-export type { WebhookDetails, WebhookEvent, WebhookEventName } from '../../src/journal/outbox.js';
+export type { WebhookDetails, WebhookEvent, WebhookEventName } from '../../src/outbox/outbox.js';
 
 /** A message as it came, and the secrets of its possible senders. */
 export interface VerifyOptions {

@@ -1,12 +1,12 @@
 import { TransportError } from '../../src/errors.js';
-import type { Endpoint, NextJob, Outbox, OutboxJob } from '../../src/journal/outbox.js';
-import type { Runtime } from '../../src/runtime.js';
+import type { Endpoint, NextJob, Outbox, OutboxJob } from '../../src/outbox/outbox.js';
+import type { Runtime } from '../../src/internal/runtime.js';
 import { DRAIN_MS, type Deliver } from './deliver.js';
 import { wants, type Endpoints } from './endpoints.js';
 import { createLanes, type Lanes, type Leased } from './lanes.js';
 import { messageOf } from './message.js';
 import { askedWait, nextTry, restAfter } from './schedule.js';
-import { accepting, disabling, isNews } from './standing.js';
+import { accepting, disabling, isNews } from './endpoint-health.js';
 
 export interface WorkerParts {
   readonly outbox: Outbox;

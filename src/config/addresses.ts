@@ -1,8 +1,8 @@
-import type { ClientOptions, LocalOptions } from '../config.js';
-import { isLoopback } from '../loopback.js';
+import type { ClientOptions, LocalOptions } from './options.js';
+import { isLoopback } from '../internal/loopback.js';
 import { SOLANA_MAINNET } from '../network.js';
 import { refuse } from '../policy/read.js';
-import { hideAddress } from '../redact.js';
+import { hideAddress } from '../internal/redact.js';
 
 const PUBLIC_RPC: Readonly<Record<string, string>> = {
   [SOLANA_MAINNET]: 'https://api.mainnet-beta.solana.com',

@@ -1,7 +1,7 @@
 import { toAmount } from '../amount.js';
 import type { Policy } from '../policy/policy.js';
 import { readMint, refuse } from '../policy/read.js';
-import type { SwapMode, SwapRequest } from '../swap/types.js';
+import type { SwapMode, SwapRequest } from '../swaps/types.js';
 
 /** A swap request whose mints are addresses and whose amount, mode and slippage are set. */
 export interface ResolvedRequest extends SwapRequest {

@@ -1,6 +1,6 @@
-import type { ClientOptions } from '../config.js';
+import type { ClientOptions } from './options.js';
 import { refuse } from '../policy/read.js';
-import { isRecord } from '../record.js';
+import { isRecord } from '../internal/record.js';
 import { isAddress } from '../solana/address.js';
 import { createKeySigner, createSeedSigner } from '../solana/keys.js';
 import type { Signer } from '../solana/signer.js';

@@ -2,9 +2,9 @@ import { counts, type Cap } from '../policy/caps.js';
 import type { Cost } from '../policy/cost.js';
 import { copyOf } from './attempt-json.js';
 import { costIn, countedAt, countsLonger, dropsSwap, lacksRoom, mayRelease } from './counting.js';
-import { isHanded } from './handed.js';
+import { isHanded } from './service-attempts.js';
 import { attemptStates, mayFollow, openStates } from './states.js';
-import { createTally, type Tally } from './tally.js';
+import { createTally, type Tally } from './spend-window.js';
 import type { Attempt, AttemptFilter, CapBlock, KeyTaken, Owner } from './types.js';
 
 // Closed attempts that no window counts are kept only while there are no more than this in all.

@@ -1,5 +1,5 @@
 import { randomBytes } from '@noble/hashes/utils';
-import { createLedger } from './ledger.js';
+import { createLedger } from './balance-ledger.js';
 import { createLocks } from './locks.js';
 import type { Coordination } from './types.js';
 

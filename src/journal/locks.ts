@@ -1,4 +1,4 @@
-import { untilAborted } from '../deadline.js';
+import { untilAborted } from '../internal/deadline.js';
 
 /** Named locks, first come first served. */
 export interface Locks {

@@ -11,7 +11,7 @@ import {
   type Moved,
   type Retry,
 } from '../errors.js';
-import { isBelievable } from './believable.js';
+import { isBelievable } from './trusted-error.js';
 import { detailsSchemas, wordsIn } from './details.js';
 import { digits, text } from './fields.js';
 import { untrusted as untrustedSchema } from './payment.js';

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import type { SwapQuote, SwapTransaction } from '../swap/types.js';
+import type { SwapQuote, SwapTransaction } from '../swaps/types.js';
 import { address, amount, count, digits, impact, mint, name, swapMode, text, transaction, within } from './fields.js';
 
 const MAX_ROUTE = 50;

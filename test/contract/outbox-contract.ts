@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { eventsOf } from '../../src/journal/notices.js';
-import { MOST_JOBS, type Endpoint, type NextJob, type Outbox, type OutboxJob } from '../../src/journal/outbox.js';
+import { eventsOf } from '../../src/outbox/notices.js';
+import { MOST_JOBS, type Endpoint, type NextJob, type Outbox, type OutboxJob } from '../../src/outbox/outbox.js';
 import type { Attempt, Journal } from '../../src/journal/types.js';
 import { attemptOf, fullAttemptOf, totalCap } from '../helpers/attempts.js';
 import { until } from '../helpers/chain.js';

@@ -4,14 +4,14 @@ import { findAssociatedTokenPda, TOKEN_PROGRAM_ADDRESS } from '@solana-program/t
 import { describe, expect, it } from 'vitest';
 import { SOLANA_MAINNET, TOKEN_2022_PROGRAM } from '../../src/network.js';
 import { addressOf } from '../../src/solana/address.js';
-import { buildExactPayment } from '../../src/x402/exact.js';
-import type { ExactPayment } from '../../src/x402/exact.js';
-import { decodeHeader } from '../../src/x402/header.js';
-import { readOffers } from '../../src/x402/offers.js';
-import { parsePaymentRequired } from '../../src/x402/parse.js';
-import { encodePayment } from '../../src/x402/payload.js';
-import { checkOwnPayment } from '../../src/x402/self-check.js';
-import type { Offer, PaymentRequired } from '../../src/x402/types.js';
+import { buildExactPayment } from '../../src/protocols/x402/exact.js';
+import type { ExactPayment } from '../../src/protocols/x402/exact.js';
+import { decodeHeader } from '../../src/protocols/x402/header.js';
+import { readOffers } from '../../src/protocols/x402/offers.js';
+import { parsePaymentRequired } from '../../src/protocols/x402/parse.js';
+import { encodePayment } from '../../src/protocols/x402/payload.js';
+import { checkOwnPayment } from '../../src/protocols/x402/self-check.js';
+import type { Offer, PaymentRequired } from '../../src/protocols/x402/types.js';
 import vectors from '../fixtures/x402-vectors.json' with { type: 'json' };
 
 const { payer } = vectors.keys;

@@ -1,8 +1,8 @@
 import { address, type Address } from '@solana/kit';
 import { EVENT_AUTHORITY, POOL_AUTHORITY, VENUE } from '../../adapters/sandbox/venue/venue.mjs';
 import type { AccountMeta, Instruction } from '../../src/solana/types.js';
-import { extractSwap } from '../../src/swap/firewall/extract.js';
-import type { SwapBuild } from '../../src/swap/types.js';
+import { extractSwap } from '../../src/swaps/firewall/extract.js';
+import type { SwapBuild } from '../../src/swaps/types.js';
 import { accountsOf } from './estate.js';
 import { type Offer, Trial, type WantedName, wanted, wantedNames } from './trial.js';
 

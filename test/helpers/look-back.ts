@@ -1,6 +1,6 @@
-import type { LandInput } from '../../src/solana/confirm.js';
-import type { Rpc } from '../../src/solana/rpc.js';
-import { firstSignature } from '../../src/solana/transaction.js';
+import type { LandInput } from '../../src/solana/transactions/confirm.js';
+import type { Rpc } from '../../src/solana/rpc/rpc.js';
+import { firstSignature } from '../../src/solana/transactions/transaction.js';
 
 /** What one node that forgets nothing says of a transaction whose last valid height is final. */
 export function lookBackAt(rpc: Rpc, bytes: Uint8Array): LandInput['lookBack'] {

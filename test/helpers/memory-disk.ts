@@ -1,5 +1,5 @@
-import type { Disk, OpenFile } from '../../adapters/journal/file/disk.js';
-import type { Life, Processes } from '../../adapters/journal/file/processes.js';
+import type { Disk, OpenFile } from '../../adapters/journals/file/disk.js';
+import type { Life, Processes } from '../../adapters/journals/file/processes.js';
 
 interface Node {
   readonly inode: bigint;

@@ -2,7 +2,7 @@ import { getAddressEncoder } from '@solana/kit';
 import type { ChainAccount, Sandbox } from 'exact-change/sandbox';
 import { expect } from 'vitest';
 import { VENUE } from '../../adapters/sandbox/venue/venue.mjs';
-import type { SignedSwap } from '../../src/swap/prepare.js';
+import type { SignedSwap } from '../../src/swaps/transaction/prepare.js';
 import { type ChainTransaction, landed, rpc } from './chain.js';
 import type { Direction, Holdings, Trader } from './trader.js';
 

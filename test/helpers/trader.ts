@@ -11,13 +11,13 @@ import {
   type VenueSwap,
 } from '../../adapters/sandbox/venue/venue.mjs';
 import { SOLANA_MAINNET } from '../../src/network.js';
-import { systemRuntime } from '../../src/runtime.js';
-import { createBlockhashSource } from '../../src/solana/blockhash.js';
-import type { Rpc } from '../../src/solana/rpc.js';
+import { systemRuntime } from '../../src/internal/runtime.js';
+import { createBlockhashSource } from '../../src/solana/rpc/blockhash.js';
+import type { Rpc } from '../../src/solana/rpc/rpc.js';
 import type { SigningIntent } from '../../src/solana/signer.js';
-import { defaultSwapLimits } from '../../src/swap/finish.js';
-import { type SignedSwap, signSwap } from '../../src/swap/prepare.js';
-import { fromKit } from '../unit/swap/support.js';
+import { defaultSwapLimits } from '../../src/swaps/transaction/finish.js';
+import { type SignedSwap, signSwap } from '../../src/swaps/transaction/prepare.js';
+import { fromKit } from '../unit/swaps/support.js';
 import { tokenAccount } from './chain.js';
 import { recordingSigner } from './payer.js';
 

@@ -4,15 +4,15 @@ import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change/sandb
 import { expect } from 'vitest';
 import { POOL_AUTHORITY } from '../../adapters/sandbox/venue/venue.mjs';
 import { SOLANA_MAINNET } from '../../src/network.js';
-import { systemRuntime } from '../../src/runtime.js';
-import { createBlockhashSource } from '../../src/solana/blockhash.js';
-import { connectRpc } from '../../src/solana/connection.js';
-import type { Rpc } from '../../src/solana/rpc.js';
-import { defaultSwapLimits } from '../../src/swap/finish.js';
-import { extractSwap } from '../../src/swap/firewall/extract.js';
-import { inspectTransaction, type SwapTerms } from '../../src/swap/firewall/inspect.js';
-import { signSwap, type SwapDeps } from '../../src/swap/prepare.js';
-import type { SwapBuild } from '../../src/swap/types.js';
+import { systemRuntime } from '../../src/internal/runtime.js';
+import { createBlockhashSource } from '../../src/solana/rpc/blockhash.js';
+import { connectRpc } from '../../src/solana/rpc/connection.js';
+import type { Rpc } from '../../src/solana/rpc/rpc.js';
+import { defaultSwapLimits } from '../../src/swaps/transaction/finish.js';
+import { extractSwap } from '../../src/swaps/firewall/extract.js';
+import { inspectTransaction, type SwapTerms } from '../../src/swaps/firewall/inspect.js';
+import { signSwap, type SwapDeps } from '../../src/swaps/transaction/prepare.js';
+import type { SwapBuild } from '../../src/swaps/types.js';
 import {
   accountsOf,
   type Deal,

@@ -17,7 +17,7 @@ export function microUsd(text: string): bigint {
 }
 
 const PICO = 1_000_000n;
-/** What leaves in a token that is no dollar counts 1 % above what it sells for (`SPREAD_BPS` of src/autopay/value.ts), which is at most what it is worth. */
+/** What leaves in a token that is no dollar counts 1 % above what it sells for (`SPREAD_BPS` of src/payments/plan/usd-price.ts), which is at most what it is worth. */
 const SPREAD = 100n;
 /** Of a swap that no node gives, the most that it may take counts: 0.5 % more (`maxSlippageBps`) of what it sells, or brings. */
 const SLIPPAGE = 200n;

@@ -2,10 +2,10 @@ import { address, type Address } from '@solana/kit';
 import { createClient, memoryJournal, SOLANA_MAINNET, type Attempt, type Journal } from 'exact-change';
 import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { createOperations } from '../../adapters/local-operations.js';
-import { parseLocalOptions } from '../../src/config.js';
+import { createOperations } from '../../adapters/local/operations.js';
+import { parseLocalOptions } from '../../src/config/options.js';
 import { createCoordination } from '../../src/journal/coordination.js';
-import { systemRuntime } from '../../src/runtime.js';
+import { systemRuntime } from '../../src/internal/runtime.js';
 import { u64 } from '../corpus/accounts.js';
 import {
   createAccount,

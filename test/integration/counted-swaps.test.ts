@@ -2,10 +2,10 @@ import { memoryJournal, SOLANA_MAINNET, type Attempt, type ClientOptions, type J
 import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change/sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { MODE } from '../../adapters/sandbox/venue/venue.mjs';
-import { swapCostAfter } from '../../src/autopay/swap-cost.js';
-import { outcomeOf, rentIn } from '../../src/autopay/swap-outcome.js';
+import { swapCostAfter } from '../../src/payments/execute/swap-cost.js';
+import { outcomeOf, rentIn } from '../../src/payments/reconcile/swap-outcome.js';
 import { costOf } from '../../src/policy/cost.js';
-import { connectRpc } from '../../src/solana/connection.js';
+import { connectRpc } from '../../src/solana/rpc/connection.js';
 import { listOf } from '../helpers/attempts.js';
 import { startTaker } from '../helpers/bounds.js';
 import { landed, rpc, signaturesOf, tokenAccount, until } from '../helpers/chain.js';

@@ -2,7 +2,7 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { isExactChangeError, type ClientOptions, type EventName } from 'exact-change';
 import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change/sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { systemRuntime } from '../../src/runtime.js';
+import { systemRuntime } from '../../src/internal/runtime.js';
 import { until } from '../helpers/chain.js';
 import { closePayers, failureOf, payerOn, recordingSigner, type Payer } from '../helpers/payer.js';
 import { startRelay, type Held, type Passing, type Relay } from '../helpers/relay.js';

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isExactChangeError } from 'exact-change';
-import { composeSwap } from '../../src/swap/compose.js';
-import { extractSwap } from '../../src/swap/firewall/extract.js';
-import { type Composition, checkComposed } from '../../src/swap/firewall/self-check.js';
-import { fetchLookupTables } from '../../src/swap/firewall/tables.js';
-import { nothingReserved } from '../../src/swap/plan.js';
-import { accountBytes, type Leg, readWallet } from '../../src/swap/read-facts.js';
+import { composeSwap } from '../../src/swaps/transaction/compose.js';
+import { extractSwap } from '../../src/swaps/firewall/extract.js';
+import { type Composition, checkComposed } from '../../src/swaps/firewall/self-check.js';
+import { fetchLookupTables } from '../../src/swaps/firewall/tables.js';
+import { nothingReserved } from '../../src/swaps/transaction/plan.js';
+import { accountBytes, type Leg, readWallet } from '../../src/swaps/transaction/read-facts.js';
 import type { Deal } from '../helpers/estate.js';
 import { placesOf } from '../helpers/places.js';
 import { inTurn } from '../helpers/sampled.js';

@@ -2,7 +2,7 @@ import { address, type Address, getAddressEncoder } from '@solana/kit';
 import { type ChainAccount, createSandbox, type MintSymbol, type Sandbox } from 'exact-change/sandbox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Instruction } from '../../src/solana/types.js';
-import { guard } from '../../src/swap/firewall/guard.js';
+import { guard } from '../../src/swaps/firewall/guard.js';
 import { u64 } from '../corpus/accounts.js';
 import { PROGRAMS } from '../corpus/addresses.js';
 import { transaction } from '../corpus/build.js';
@@ -10,7 +10,7 @@ import { closeAccount, createAccount, type FilledInstruction, instruction, reado
 import { accountsOf, simulatedBy } from '../helpers/estate.js';
 import { inTurn } from '../helpers/sampled.js';
 import { controlOf } from '../helpers/traded.js';
-import { toKit } from '../unit/swap/support.js';
+import { toKit } from '../unit/swaps/support.js';
 
 // What a venue could do in a swap, on the real token programs: it signs with the wallet, and with accounts of its own.
 

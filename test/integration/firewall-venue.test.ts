@@ -2,8 +2,8 @@ import { AccountRole, address, type AccountMeta, type Address } from '@solana/ki
 import { createSandbox, type Sandbox, type VenueBehaviour } from 'exact-change/sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { MODE, TARGET } from '../../adapters/sandbox/venue/venue.mjs';
-import { connectRpc } from '../../src/solana/connection.js';
-import type { Rpc } from '../../src/solana/rpc.js';
+import { connectRpc } from '../../src/solana/rpc/connection.js';
+import type { Rpc } from '../../src/solana/rpc/rpc.js';
 import { failureOf } from '../helpers/payer.js';
 import { everyCase, sampled } from '../helpers/sampled.js';
 import { landsAndMoves, landsForTheFeeAlone, type Moved } from '../helpers/traded.js';

@@ -4,7 +4,7 @@ import { ExactSvmScheme } from '@x402/svm/exact/client';
 import { memoryJournal, SOLANA_MAINNET, type ClientOptions } from 'exact-change';
 import { createSandbox, type Sandbox } from 'exact-change/sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { fingerprintOf } from '../../src/autopay/fingerprint.js';
+import { fingerprintOf } from '../../src/payments/plan/fingerprint.js';
 import type { Attempt } from '../../src/journal/types.js';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { attemptOf, DAY_MS } from '../helpers/attempts.js';

@@ -306,7 +306,7 @@ describe('without the package pg', () => {
     const script = `
       import { register } from 'node:module';
       register('data:text/javascript,' + encodeURIComponent(${JSON.stringify(hook)}));
-      const { postgresJournal } = await import('./adapters/journal/postgres.ts');
+      const { postgresJournal } = await import('./adapters/journals/postgres.ts');
       const journal = postgresJournal({ connectionString: 'postgres://localhost/payments' });
       try { await journal.release('one'); } catch ({ name, code, message, details }) { console.log(JSON.stringify({ name, code, message, details })); }
       await journal.close();`;

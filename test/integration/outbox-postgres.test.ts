@@ -8,7 +8,7 @@ import { postgresJournal, type PostgresJournal, type PostgresJournalOptions } fr
 import pg from 'pg';
 import PgBoss from 'pg-boss';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Endpoint, NextJob, Outbox, OutboxJob } from '../../src/journal/outbox.js';
+import type { Endpoint, NextJob, Outbox, OutboxJob } from '../../src/outbox/outbox.js';
 import type { Attempt } from '../../src/journal/types.js';
 import { withOutbox } from '../contract/outbox-contract.js';
 import { attemptOf, listOf } from '../helpers/attempts.js';
@@ -504,7 +504,7 @@ describe('an outbox', () => {
     const script = `
       import { register } from 'node:module';
       register('data:text/javascript,' + encodeURIComponent(${JSON.stringify(hook)}));
-      const { postgresJournal } = await import('./adapters/journal/postgres.ts');
+      const { postgresJournal } = await import('./adapters/journals/postgres.ts');
       const { attemptOf } = await import('./test/helpers/attempts.ts');
       const told = [];
       // The last finds a schema whose events another journal keeps.

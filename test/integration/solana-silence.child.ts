@@ -5,12 +5,12 @@ import type { Server } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
 import type { AddressInfo, Server as TcpServer, Socket } from 'node:net';
 import { WebSocketServer } from 'ws';
-import { systemRuntime } from '../../src/runtime.js';
+import { systemRuntime } from '../../src/internal/runtime.js';
 import { addressOf } from '../../src/solana/address.js';
-import { landTransaction } from '../../src/solana/confirm.js';
-import { connectRpc } from '../../src/solana/connection.js';
-import { transferLamports } from '../../src/solana/instructions.js';
-import { assembleTransaction, compileMessage } from '../../src/solana/transaction.js';
+import { landTransaction } from '../../src/solana/transactions/confirm.js';
+import { connectRpc } from '../../src/solana/rpc/connection.js';
+import { transferLamports } from '../../src/solana/transactions/instructions.js';
+import { assembleTransaction, compileMessage } from '../../src/solana/transactions/transaction.js';
 import { lookBackAt } from '../helpers/look-back.js';
 
 const wallet = addressOf(new Uint8Array(32).fill(1));

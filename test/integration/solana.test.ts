@@ -4,11 +4,11 @@ import { startNode } from '../../adapters/sandbox/node/index.js';
 import type { NodeOptions, SandboxNode } from '../../adapters/sandbox/node/index.js';
 import { SANDBOX_MINTS } from '../../adapters/sandbox/mints.js';
 import { LOOKUP_TABLE_PROGRAM, SOLANA_MAINNET, SYSTEM_PROGRAM, TOKEN_2022_PROGRAM } from '../../src/network.js';
-import { systemRuntime } from '../../src/runtime.js';
-import { associatedTokenAddress, decodeMint, decodeTokenAccount } from '../../src/solana/accounts.js';
+import { systemRuntime } from '../../src/internal/runtime.js';
+import { associatedTokenAddress, decodeMint, decodeTokenAccount } from '../../src/solana/tokens/accounts.js';
 import { addressBytes, addressOf } from '../../src/solana/address.js';
-import { landTransaction } from '../../src/solana/confirm.js';
-import { connectRpc } from '../../src/solana/connection.js';
+import { landTransaction } from '../../src/solana/transactions/confirm.js';
+import { connectRpc } from '../../src/solana/rpc/connection.js';
 import {
   closeTokenAccount,
   computeUnitLimit,
@@ -20,11 +20,11 @@ import {
   syncNative,
   transferChecked,
   transferLamports,
-} from '../../src/solana/instructions.js';
+} from '../../src/solana/transactions/instructions.js';
 import { createSeedSigner } from '../../src/solana/keys.js';
-import type { LandedTransaction, Rpc } from '../../src/solana/rpc.js';
-import { readTables } from '../../src/solana/tables.js';
-import { assembleTransaction, compileMessage, decodeTransaction, firstSignature } from '../../src/solana/transaction.js';
+import type { LandedTransaction, Rpc } from '../../src/solana/rpc/rpc.js';
+import { readTables } from '../../src/solana/transactions/tables.js';
+import { assembleTransaction, compileMessage, decodeTransaction, firstSignature } from '../../src/solana/transactions/transaction.js';
 import { lookBackAt } from '../helpers/look-back.js';
 import type { Instruction, LookupTable } from '../../src/solana/types.js';
 

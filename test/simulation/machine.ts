@@ -1,5 +1,5 @@
 import { createClient, local, memoryJournal, type Client, type Journal, type LocalTransport, type SigningIntent } from '../../src/index.js';
-import { journalAt } from '../../adapters/journal/file/journal.js';
+import { journalAt } from '../../adapters/journals/file/journal.js';
 import { fakeProcesses, MemoryDisk } from '../helpers/memory-disk.js';
 import { JUPITER_KEY } from './keys.js';
 import { NETWORK, signAsWallet, WALLET } from './places.js';

@@ -25,7 +25,7 @@ export const mends: readonly Mend[] = [
     breaks: 'within caps',
     changes: [
       {
-        file: 'src/autopay/swap-cost.ts',
+        file: 'src/payments/execute/swap-cost.ts',
         now: 'const isPinned = pinnedMint(network, outputMint) !== undefined;',
         before: 'const isPinned = true;',
       },
@@ -36,7 +36,7 @@ export const mends: readonly Mend[] = [
     breaks: 'spent tells all',
     changes: [
       {
-        file: 'src/autopay/swap-cost.ts',
+        file: 'src/payments/execute/swap-cost.ts',
         now: "if (outcome.code === 'swap_expired') return undefined;",
         before: "if (outcome.code === 'swap_expired' || outcome.code === 'swap_failed') return undefined;",
       },
@@ -47,7 +47,7 @@ export const mends: readonly Mend[] = [
     breaks: 'within caps',
     changes: [
       {
-        file: 'src/autopay/purchase.ts',
+        file: 'src/payments/pay.ts',
         now: 'let refused = await core.journal.raise(next, caps);',
         before: 'let refused = await core.journal.raise(next, []);',
       },
@@ -58,29 +58,29 @@ export const mends: readonly Mend[] = [
     breaks: 'paid once',
     changes: [
       {
-        file: 'src/autopay/fate.ts',
+        file: 'src/payments/reconcile/fate.ts',
         now: '  if (!isWhole) return OPEN;\n',
         before: '',
       },
-      { file: 'src/autopay/fate.ts', now: '(!isIndexed && !sent.isId) || ', before: '' },
+      { file: 'src/payments/reconcile/fate.ts', now: '(!isIndexed && !sent.isId) || ', before: '' },
     ],
   },
   {
     name: 'index-reach',
     breaks: 'paid once',
-    changes: [{ file: 'src/autopay/fate.ts', now: '(!isIndexed && !sent.isId) || ', before: '' }],
+    changes: [{ file: 'src/payments/reconcile/fate.ts', now: '(!isIndexed && !sent.isId) || ', before: '' }],
   },
   {
     name: 'nodes-judge-blockhashes',
     breaks: 'paid once',
     changes: [
       {
-        file: 'src/autopay/fate.ts',
+        file: 'src/payments/reconcile/fate.ts',
         now: 'tip.height > sent.lastValidBlockHeight ? await expiredAt(node, sent, tip.slot, signal) : undefined;',
         before: 'tip.height > sent.lastValidBlockHeight ? tip.slot : undefined;',
       },
       {
-        file: 'src/solana/connection.ts',
+        file: 'src/solana/rpc/connection.ts',
         now: 'if (!mayLiveUntil(latest, first ?? (await readTip(connection, COMMITMENT, call))))',
         before: 'if (latest.slot < 0)',
       },
@@ -91,7 +91,7 @@ export const mends: readonly Mend[] = [
     breaks: 'paid once',
     changes: [
       {
-        file: 'src/autopay/present.ts',
+        file: 'src/payments/execute/present.ts',
         now: '  const isAwaited = delivered && hasBody(response);\n',
         before: '  const isAwaited = false;\n',
       },
@@ -102,7 +102,7 @@ export const mends: readonly Mend[] = [
     breaks: 'paid once',
     changes: [
       {
-        file: 'src/autopay/purchase.ts',
+        file: 'src/payments/pay.ts',
         now: '    await core.journal.put(open);\n',
         before: '    core.config.runtime.sleep(3_000).then(() => core.journal.put(open)).catch(() => undefined);\n',
       },
@@ -113,7 +113,7 @@ export const mends: readonly Mend[] = [
     breaks: 'paid once',
     changes: [
       {
-        file: 'src/autopay/adopt.ts',
+        file: 'src/payments/reconcile/earlier-payment.ts',
         now: '    if (idempotencyKey !== undefined || (lost && untold)) found.push({ ...attempt, payment, receipt });',
         before: '    if (idempotencyKey !== undefined) found.push({ ...attempt, payment, receipt });',
       },
@@ -129,7 +129,7 @@ export const mends: readonly Mend[] = [
     breaks: 'sent as often as is safe',
     changes: [
       {
-        file: 'src/send-unpaid.ts',
+        file: 'src/payments/send-unpaid.ts',
         now: "const isSafe = !call.paysItself && (call.method === 'GET' || call.method === 'HEAD');",
         before: 'const isSafe = !call.paysItself;',
       },
@@ -140,7 +140,7 @@ export const mends: readonly Mend[] = [
     breaks: 'sent as often as is safe',
     changes: [
       {
-        file: 'src/send-unpaid.ts',
+        file: 'src/payments/send-unpaid.ts',
         now: "const isSafe = !call.paysItself && (call.method === 'GET' || call.method === 'HEAD');",
         before: "const isSafe = call.method === 'GET' || call.method === 'HEAD';",
       },
@@ -149,19 +149,19 @@ export const mends: readonly Mend[] = [
   {
     name: 'own-headers-follow-no-redirect',
     breaks: 'payments stay with their sellers',
-    changes: [{ file: 'src/request.ts', now: '          ...(paysItself ? unfollowed(request, passed) : {}),\n', before: '' }],
+    changes: [{ file: 'src/internal/request.ts', now: '          ...(paysItself ? unfollowed(request, passed) : {}),\n', before: '' }],
   },
   {
     name: 'payments-follow-no-redirect',
     breaks: 'payments stay with their sellers',
-    changes: [{ file: 'src/request.ts', now: "        redirect: 'manual',\n        cache", before: '        cache' }],
+    changes: [{ file: 'src/internal/request.ts', now: "        redirect: 'manual',\n        cache", before: '        cache' }],
   },
   {
     name: 'young-sellers-get-a-memo',
     breaks: 'sellers can be paid',
     changes: [
       {
-        file: 'src/x402/offers.ts',
+        file: 'src/protocols/x402/offers.ts',
         now: "const takesMemo = x402Version === 2 || name.includes(':') || isYounger(field(entry, 'extra'));",
         before: 'const takesMemo = x402Version === 2;',
       },
@@ -171,8 +171,12 @@ export const mends: readonly Mend[] = [
     name: 'signals-have-one-listener',
     breaks: 'throws what it says',
     changes: [
-      { file: 'src/abort.ts', now: 'waiting.get(signal) ?? startGroup(signal);', before: 'startGroup(signal);' },
-      { file: 'src/abort.ts', now: 'if (all.size > 0 || waiting.get(signal)?.all !== all) return;', before: 'if (all.size > 0) return;' },
+      { file: 'src/internal/abort.ts', now: 'waiting.get(signal) ?? startGroup(signal);', before: 'startGroup(signal);' },
+      {
+        file: 'src/internal/abort.ts',
+        now: 'if (all.size > 0 || waiting.get(signal)?.all !== all) return;',
+        before: 'if (all.size > 0) return;',
+      },
     ],
   },
   {
@@ -180,7 +184,7 @@ export const mends: readonly Mend[] = [
     breaks: 'throws what it says',
     changes: [
       {
-        file: 'src/request.ts',
+        file: 'src/internal/request.ts',
         now: 'signal === undefined || own.signal === undefined ? undefined : followSignal(signal);',
         before: 'undefined as ReturnType<typeof followSignal> | undefined;',
       },
@@ -194,20 +198,20 @@ export const mends: readonly Mend[] = [
   {
     name: 'keys-of-jupiter-are-hidden',
     breaks: 'keys are shown to no caller',
-    changes: [{ file: 'src/config.ts', now: '  hideKey(trimmed);\n', before: '' }],
+    changes: [{ file: 'src/config/options.ts', now: '  hideKey(trimmed);\n', before: '' }],
   },
   {
     name: 'few-offers-are-priced',
     breaks: 'asks no more than it must',
-    changes: [{ file: 'src/autopay/choose.ts', now: '(unpinned += 1) > MAX_UNPINNED', before: '(unpinned += 1) > 1_000' }],
+    changes: [{ file: 'src/payments/plan/choose.ts', now: '(unpinned += 1) > MAX_UNPINNED', before: '(unpinned += 1) > 1_000' }],
   },
   {
     name: 'keys-hold-one-purchase',
     breaks: 'receipts are true',
     changes: [
-      { file: 'adapters/auto-pay/plan-step.ts', now: 'bearer !== undefined && !isOffered(step, bearer)', before: 'step === undefined' },
+      { file: 'src/service/plan-step.ts', now: 'bearer !== undefined && !isOffered(step, bearer)', before: 'step === undefined' },
       {
-        file: 'adapters/auto-pay/pay-step.ts',
+        file: 'src/service/pay-step.ts',
         now: 'read.reading.offer.memo === undefined && !mayBeFor(read.memo, step.purchase)',
         before: 'read === undefined',
       },
@@ -218,7 +222,7 @@ export const mends: readonly Mend[] = [
     breaks: 'paid once',
     changes: [
       {
-        file: 'adapters/auto-pay/pay-step.ts',
+        file: 'src/service/pay-step.ts',
         now: 'idempotencyKey !== undefined && (known.idempotencyKey !== idempotencyKey || known.url !== url)',
         before: "idempotencyKey === '' && url === ''",
       },

@@ -4,7 +4,7 @@ import { format } from 'prettier';
 import { describe, expect, it } from 'vitest';
 import { stageTexts } from '../../scripts/firewall-stages.js';
 import { documents, withTables } from '../../scripts/tables.js';
-import { ruleTexts } from '../../src/swap/firewall/catalog.js';
+import { ruleTexts } from '../../src/swaps/firewall/catalog.js';
 
 const at = (path: string) => new URL(`../../${path}`, import.meta.url);
 

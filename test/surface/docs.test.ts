@@ -144,8 +144,8 @@ const tablesOf = (page: string): string =>
     .join('\n');
 
 it.each([
-  ['src/config.ts', 'ClientOptions', 'docs/getting-started.md'],
-  ['src/config.ts', 'Timeouts', 'docs/getting-started.md'],
+  ['src/config/options.ts', 'ClientOptions', 'docs/getting-started.md'],
+  ['src/config/options.ts', 'Timeouts', 'docs/getting-started.md'],
   ['src/interceptor.ts', 'InterceptorOptions', 'docs/getting-started.md'],
   ['src/client.ts', 'Client', 'docs/getting-started.md'],
   ['src/policy/policy.ts', 'PolicyOptions', 'docs/policy.md'],
@@ -156,7 +156,7 @@ it.each([
   ['src/receipt.ts', 'FreedReceipt', 'docs/journals-and-recovery.md'],
   ['adapters/http/options.ts', 'HandlerOptions', 'docs/service.md'],
   ['adapters/webhooks/options.ts', 'WebhooksOptions', 'docs/webhooks.md'],
-  ['src/journal/outbox.ts', 'WebhookDetails', 'docs/webhooks.md'],
+  ['src/outbox/outbox.ts', 'WebhookDetails', 'docs/webhooks.md'],
   ['adapters/sandbox/index.ts', 'Sandbox', 'docs/sandbox.md'],
 ])('each member of %s %s is in a table of %s', (path, name, page) => {
   const members = membersOf(path, name);

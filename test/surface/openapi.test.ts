@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { openapiDocument } from '../../scripts/openapi-document.js';
 import { eventExamples, examples } from '../../scripts/openapi-examples.js';
-import { eventsOf } from '../../src/journal/notices.js';
-import { webhookEvents, type WebhookEvent } from '../../src/journal/outbox.js';
+import { eventsOf } from '../../src/outbox/notices.js';
+import { webhookEvents, type WebhookEvent } from '../../src/outbox/outbox.js';
 import { operations, pages } from '../../src/wire/operations.js';
 import { problem } from '../../src/wire/problem.js';
 import { readQuery, writeQuery } from '../../src/wire/query.js';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Client } from '../../src/client.js';
-import type { ClientOptions } from '../../src/config.js';
+import type { ClientOptions } from '../../src/config/options.js';
 import { ConfigError } from '../../src/errors.js';
 import { Interceptor, type InterceptorOptions } from '../../src/interceptor.js';
 

@@ -47,7 +47,7 @@ export async function buildChild(): Promise<ChildProgram> {
     logLevel: 'error',
     // By the names that tests import: their sources.
     alias: {
-      'exact-change/journal/file': source('../../../adapters/journal/file.ts'),
+      'exact-change/journal/file': source('../../../adapters/journals/file.ts'),
       'exact-change': source('../../../src/index.ts'),
     },
   });

@@ -1,9 +1,9 @@
 // Pays on a sandbox that runs in the parent, over a journal on disk, and ends itself with SIGKILL where the parent says. What it passes, and
 // what came of each step, goes out on a pipe of its own, as lines of JSON.
 import { writeSync } from 'node:fs';
-import { nodeDisk } from '../../../adapters/journal/file/disk.js';
-import { journalAt } from '../../../adapters/journal/file/journal.js';
-import { nodeProcesses } from '../../../adapters/journal/file/processes.js';
+import { nodeDisk } from '../../../adapters/journals/file/disk.js';
+import { journalAt } from '../../../adapters/journals/file/journal.js';
+import { nodeProcesses } from '../../../adapters/journals/file/processes.js';
 import { createClient, isExactChangeError, SOLANA_MAINNET, type AttemptState, type Client } from 'exact-change';
 import { until } from '../../helpers/chain.js';
 import { decided, kitSigner } from '../../helpers/flow.js';

@@ -1,5 +1,5 @@
 import type { Attempt } from 'exact-change';
-import type { Disk, OpenFile } from '../../../adapters/journal/file/disk.js';
+import type { Disk, OpenFile } from '../../../adapters/journals/file/disk.js';
 import { wordFor, type Edges } from './edges.js';
 
 /** What a file is for: its path says it, and another path makes it another. */

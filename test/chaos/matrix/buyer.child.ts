@@ -1,6 +1,6 @@
 // Buys once, on the sandbox of its parent and over a journal on disk. Where the parent says so, it tells that it is there and goes no further: it
 // is killed there.
-import { fileJournal } from '../../../adapters/journal/file.js';
+import { fileJournal } from '../../../adapters/journals/file.js';
 import { createClient, type Attempt, type Journal, type Signer, type SigningIntent } from '../../../src/index.js';
 import { kitSigner } from '../../helpers/flow.js';
 import type { Halt, Task } from './killed.js';

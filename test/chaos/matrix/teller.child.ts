@@ -1,5 +1,5 @@
 // Writes one event into a journal on disk and tells it. Its parent, which is told, kills it there.
-import { fileJournal } from '../../../adapters/journal/file.js';
+import { fileJournal } from '../../../adapters/journals/file.js';
 import { createWebhooks } from '../../../adapters/webhooks/index.js';
 import { attemptOf } from '../../helpers/attempts.js';
 

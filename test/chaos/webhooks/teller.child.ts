@@ -5,7 +5,7 @@ import { deliverOver } from '../../../adapters/webhooks/deliver.js';
 import { webhooksOver } from '../../../adapters/webhooks/hub.js';
 import { parseWebhooksOptions } from '../../../adapters/webhooks/options.js';
 import { resolveByDns } from '../../../adapters/webhooks/resolve.js';
-import { systemRuntime, type Runtime } from '../../../src/runtime.js';
+import { systemRuntime, type Runtime } from '../../../src/internal/runtime.js';
 import type { TellerTask } from './tellers.js';
 import { OWNER, writesOf } from './story.js';
 

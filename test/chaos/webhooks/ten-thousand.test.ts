@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Journal, OutboxJob } from 'exact-change';
 import { fileJournal } from 'exact-change/journal/file';
 import { postgresJournal } from 'exact-change/journal/postgres';
-import { webhookEvents } from '../../../src/journal/outbox.js';
+import { webhookEvents } from '../../../src/outbox/outbox.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startPostgres, type Postgres } from '../../helpers/postgres.js';
 import { startReceiver, type Receiver } from './receivers.js';

@@ -1,11 +1,11 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { onPlatform } from '../../../adapters/journal/file/disk.js';
-import { journalAt } from '../../../adapters/journal/file/journal.js';
-import { openLog, type FileLog } from '../../../adapters/journal/file/log.js';
+import { onPlatform } from '../../../adapters/journals/file/disk.js';
+import { journalAt } from '../../../adapters/journals/file/journal.js';
+import { openLog, type FileLog } from '../../../adapters/journals/file/log.js';
 import { memoryJournal } from '../../../src/journal/memory.js';
 import type { Attempt, Journal } from '../../../src/journal/types.js';
-import { hideKey } from '../../../src/redact.js';
+import { hideKey } from '../../../src/internal/redact.js';
 import { attemptOf, dayCap, fullAttemptOf, listOf, NOW, totalCap } from '../../helpers/attempts.js';
 import { failure, fakeProcesses, MemoryDisk, type Step } from '../../helpers/memory-disk.js';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { crc32 } from '../../../adapters/journal/file/crc32.js';
-import { decode, encodeContent, encodeHeader, encodeLine, encodeRecords, type FileRecord } from '../../../adapters/journal/file/format.js';
+import { crc32 } from '../../../adapters/journals/file/crc32.js';
+import { decode, encodeContent, encodeHeader, encodeLine, encodeRecords, type FileRecord } from '../../../adapters/journals/file/format.js';
 import { attemptOf, fullAttemptOf, NOW } from '../../helpers/attempts.js';
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);

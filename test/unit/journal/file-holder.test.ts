@@ -5,7 +5,7 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
-import { nodeProcesses, processesOn, type ProcessId } from '../../../adapters/journal/file/processes.js';
+import { nodeProcesses, processesOn, type ProcessId } from '../../../adapters/journals/file/processes.js';
 import { attemptOf, idsOf, NOW } from '../../helpers/attempts.js';
 import { CHILD, type Contender } from '../../helpers/contenders.js';
 import { journalFiles } from '../../helpers/journal-files.js';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { lockFile, type FileLock } from '../../../adapters/journal/file/lock.js';
+import { lockFile, type FileLock } from '../../../adapters/journals/file/lock.js';
 import { isExactChangeError } from '../../../src/errors.js';
 import { fakeProcesses, MemoryDisk, type Step } from '../../helpers/memory-disk.js';
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { encodeLine } from '../../../adapters/journal/file/format.js';
-import { journalAt, type FileJournal } from '../../../adapters/journal/file/journal.js';
+import { encodeLine } from '../../../adapters/journals/file/format.js';
+import { journalAt, type FileJournal } from '../../../adapters/journals/file/journal.js';
 import { memoryJournal } from '../../../src/journal/memory.js';
-import type { Endpoint } from '../../../src/journal/outbox.js';
+import type { Endpoint } from '../../../src/outbox/outbox.js';
 import type { Journal } from '../../../src/journal/types.js';
 import { withOutbox } from '../../contract/outbox-contract.js';
 import { attemptOf, fullAttemptOf, listOf } from '../../helpers/attempts.js';

@@ -2,7 +2,7 @@ import { appendFile, readdir, readFile, stat, symlink, writeFile } from 'node:fs
 import { join } from 'node:path';
 import { fileJournal } from 'exact-change/journal/file';
 import { describe, expect, it, vi } from 'vitest';
-import type * as File from '../../../adapters/journal/file.js';
+import type * as File from '../../../adapters/journals/file.js';
 import { attemptOf, dayCap, fullAttemptOf, idsOf, listOf, NOW, totalCap } from '../../helpers/attempts.js';
 import { journalFiles } from '../../helpers/journal-files.js';
 
@@ -66,7 +66,7 @@ describe('a journal in a file', () => {
   });
 
   it('of a newer version is refused, and told apart from damage', async () => {
-    const { encodeLine } = await import('../../../adapters/journal/file/format.js');
+    const { encodeLine } = await import('../../../adapters/journals/file/format.js');
     await writeFile(path, encodeLine({ format: 'exact-change-journal', version: 2 }));
     await expect(journalOf().used(OWNER, [], NOW)).rejects.toMatchObject({
       code: 'invalid_option',
@@ -104,7 +104,7 @@ describe('journals of one file in a process', () => {
   });
 
   it('are one also across copies of the package', async () => {
-    const copy = await vi.importActual<typeof File>('../../../adapters/journal/file.js?another-copy');
+    const copy = await vi.importActual<typeof File>('../../../adapters/journals/file.js?another-copy');
     expect(copy.fileJournal).not.toBe(fileJournal);
     const theirs = closeLater(copy.fileJournal(path));
     await theirs.reserve(attemptOf({ id: 'theirs' }), []);

@@ -1,12 +1,12 @@
 import { inspect } from 'node:util';
 import { local, remote, type SwapRequest, type Transport } from 'exact-change';
 import { afterEach, describe, expect, it } from 'vitest';
-import { createRemote } from '../../../adapters/remote-operations.js';
-import type { RemoteSettings } from '../../../adapters/remote.js';
+import { createRemote } from '../../../adapters/remote/operations.js';
+import type { RemoteSettings } from '../../../adapters/remote/index.js';
 import { SOLANA_MAINNET, WSOL_MINT } from '../../../src/network.js';
 import { failureOf } from '../../helpers/payer.js';
 import { hangsUp, says, saysJson, saysProblem, startWireService, type Answer, type WireService } from '../../helpers/wire-service.js';
-import { fakeRuntime } from '../swap/support.js';
+import { fakeRuntime } from '../swaps/support.js';
 
 const WALLET = '7xKXtg2CW87d97TXJSDpbD5jBkheTqA83TZRuJosgAsU';
 const REQUEST: SwapRequest = { inputMint: 'SOL', outputMint: 'USDC', amount: 1_000_000n, slippageBps: 50 };

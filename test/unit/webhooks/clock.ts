@@ -3,9 +3,9 @@ import type { Answer, Deliver } from '../../../adapters/webhooks/deliver.js';
 import { webhooksOver, type Webhooks } from '../../../adapters/webhooks/hub.js';
 import type { Message } from '../../../adapters/webhooks/message.js';
 import { parseWebhooksOptions, type WebhooksOptions } from '../../../adapters/webhooks/options.js';
-import type { Outbox, WebhookEventName } from '../../../src/journal/outbox.js';
+import type { Outbox, WebhookEventName } from '../../../src/outbox/outbox.js';
 import type { Attempt, Journal } from '../../../src/journal/types.js';
-import { systemRuntime, type Runtime } from '../../../src/runtime.js';
+import { systemRuntime, type Runtime } from '../../../src/internal/runtime.js';
 import { attemptOf } from '../../helpers/attempts.js';
 import { WALLET } from './signed.js';
 

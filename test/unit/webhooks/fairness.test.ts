@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Answer } from '../../../adapters/webhooks/deliver.js';
-import { createTurns, type Turn } from '../../../src/journal/outbox-turns.js';
-import { MOST_JOBS } from '../../../src/journal/outbox.js';
+import { createTurns, type Turn } from '../../../src/outbox/turns.js';
+import { MOST_JOBS } from '../../../src/outbox/outbox.js';
 import { sampled } from '../../helpers/sampled.js';
 import { answered, createClock, hubOf, ok, type Clock, type Delivery, type Hub } from './clock.js';
 import { WALLET } from './signed.js';

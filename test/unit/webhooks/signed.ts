@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import type { WebhookEvent } from '../../../src/journal/outbox.js';
+import type { WebhookEvent } from '../../../src/outbox/outbox.js';
 
 export const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 export const OTHER_SECRET = 'whsec_5WbX5kEWLlfzsGNjH64I8lOOqUB6e8FH5WbX5kEWLlfz';

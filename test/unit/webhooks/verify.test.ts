@@ -8,7 +8,7 @@ import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, it } from 'vitest';
 import { signatureOf } from '../../../adapters/webhooks/signature.js';
-import { webhookEvents, type WebhookDetails, type WebhookEvent } from '../../../src/journal/outbox.js';
+import { webhookEvents, type WebhookDetails, type WebhookEvent } from '../../../src/outbox/outbox.js';
 import { eventOf, hmac, OTHER_SECRET, SECRET, WALLET } from './signed.js';
 
 const SECONDS = 1_800_000_000;

@@ -1,4 +1,4 @@
-import type { SwapQuote } from '../../../src/swap/types.js';
+import type { SwapQuote } from '../../../src/swaps/types.js';
 import type { TokenBalance } from '../../../src/transport.js';
 
 export const WALLET = '7fUAJdStEuGbc3sM84cKRL6yYaaSstyLSU4ve5oovLS7';

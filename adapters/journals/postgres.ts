@@ -1,0 +1,179 @@
+/**
+ * A journal in Postgres, for processes and machines that share a wallet.
+ *
+ * @module exact-change/journal/postgres
+ */
+import { randomUUID } from 'node:crypto';
+import { ConfigError } from '../../src/errors.js';
+import { ledgerOver } from '../../src/journal/balance-ledger.js';
+import type { Coordination, Journal, Owner } from '../../src/journal/types.js';
+import { attemptsIn } from './postgres/attempts.js';
+import { booksIn } from './postgres/books.js';
+import { sharedClaims } from './postgres/claims.js';
+import { nextIn } from './postgres/counters.js';
+import { createDatabase, guarded } from './postgres/database.js';
+import { createGate } from './postgres/gate.js';
+import { digest, lockKey, ownerParts } from './postgres/keys.js';
+import { sharedLocks, type SharedLocks } from './postgres/locks.js';
+import { outboxIn } from './postgres/outbox.js';
+import { hasOutbox, prepareEndpoints } from './postgres/outbox-endpoints.js';
+import { jobSchema, jobsIn, prepareJobs } from './postgres/outbox-queue.js';
+import { openPool } from './postgres/own-pool.js';
+import { ignored, type OpenPool, type PostgresClient, type PostgresPool } from './postgres/pool.js';
+import { prepareTables, tablesIn } from './postgres/schema.js';
+import { createSession } from './postgres/session.js';
+
+export type { PostgresClient, PostgresPool };
+
+/** Where the journal is kept, and how long a statement may take. */
+export type PostgresJournalOptions = PostgresPlace & {
+  /** The schema that its tables are in; made where it is missing. At most 63 lower-case letters, digits and underscores. Default `exact_change`. */
+  readonly schema?: string;
+  /** The most that a call waits for the database, in milliseconds. Default 10000. */
+  readonly timeoutMs?: number;
+  /**
+   * Whether events are kept for webhooks, written in one transaction with what they tell of. Needs the package `pg-boss` 10.4, which wants
+   * Node 20 and gets a schema of its own, named after this one with `_jobs`. A process that delivers keeps one connection, over which the others tell it
+   * of events. Default false: events are kept only once another journal of the schema keeps them, whenever that begins. So every process that
+   * writes needs `pg-boss` then, and gets `missing_dependency` without.
+   */
+  readonly outbox?: boolean;
+};
+
+/** A database by its address, or a pool of the package `pg` that the caller keeps, with room for at least two connections. */
+export type PostgresPlace =
+  { readonly connectionString: string; readonly pool?: undefined } | { readonly pool: PostgresPool; readonly connectionString?: undefined };
+
+/** A journal in Postgres. */
+export interface PostgresJournal extends Journal {
+  coordination(owner: Owner): Coordination;
+  /**
+   * Waits for the calls under way, and frees what this journal holds: its claims, and its locks, whatever is still being done under them.
+   * Ends its connections, and leaves a pool of the caller's open.
+   */
+  close(): Promise<void>;
+}
+
+/**
+ * A journal in Postgres, for processes and machines that share a wallet: budgets, held balances and locks count for all of them. Its tables
+ * are made on first use. One connection of it is kept for locks, so what lies between must keep sessions: PgBouncer in transaction mode does not.
+ * Nothing is done, and no connection opened, before the first call; the package `pg` is loaded then.
+ *
+ * Calls reject with `TransportError` (`journal_unavailable`) where the database fails or is silent for longer than `timeoutMs`, and with
+ * `ConfigError` (`missing_dependency`) where `pg` is not installed, or `pg-boss` where an outbox is asked for.
+ *
+ * @throws `ConfigError` (`invalid_option`).
+ *
+ * @example
+ * const journal = postgresJournal({ connectionString: process.env.DATABASE_URL });
+ * const client = createClient({ walletSecretKey, journal });
+ * // and at the end
+ * await client.close();
+ * await journal.close();
+ */
+export function postgresJournal(options: PostgresJournalOptions): PostgresJournal {
+  const { schema = 'exact_change', timeoutMs = 10_000, outbox: keepsEvents = false } = options;
+  const tables = tablesIn(schema);
+  if (!Number.isInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > MOST_MS) {
+    throw refuse('timeoutMs', `must be whole milliseconds from 1 to ${MOST_MS}.`);
+  }
+  if (typeof keepsEvents !== 'boolean') throw refuse('outbox', 'must be true or false.');
+  const direct = createDatabase(opener(options, timeoutMs), timeoutMs);
+  const calls = createGate();
+  const database = guarded(
+    direct,
+    calls,
+    preparing(async () => {
+      await prepareTables(direct, tables);
+      if (!keepsEvents && !(await hasOutbox(direct, tables))) return;
+      // Before anything is written: a process that cannot tell of a payment must not make it.
+      await prepareJobs(direct, jobSchema(schema));
+      await prepareEndpoints(direct, tables);
+    }),
+  );
+  const channel = `exact_change_${digest(schema).slice(0, 16)}`;
+  const events = outboxIn(database, tables, jobsIn(jobSchema(schema)), {
+    tell: (query) => query('select pg_notify($1, $2)::text', [channel, JOBS]),
+    listen: () => session.revive(),
+  });
+  const session = createSession(database, {
+    channel,
+    async restore(query, line) {
+      await locks.restore(query);
+      await claims.restore(query, line);
+      events.heard();
+    },
+    notified: (payload) => (payload === JOBS ? events.heard() : locks.freed(payload)),
+    lost() {
+      locks.lost();
+      session.revive();
+    },
+    needed: () => locks.any || claims.any || events.listens,
+  });
+  const locks: SharedLocks = sharedLocks(session, channel, (name) => lockKey(schema, 'lock', name));
+  const claims = sharedClaims(session, database, tables, randomUUID());
+  let closing: Promise<void> | undefined;
+
+  return {
+    ...attemptsIn(database, tables, { adding: events.adding, always: keepsEvents }),
+    ...(keepsEvents && { outbox: events.outbox }),
+    coordination: (owner) => ({
+      ledger: ledgerOver(booksIn(database, tables, owner)),
+      locks: {
+        hold: (names, work, signals) => {
+          const own = names.map((name) => JSON.stringify([...ownerParts(owner), name]));
+          return locks.hold(own, work, signals);
+        },
+      },
+      claims: { take: claims.take, drop: claims.drop, live: claims.live },
+      next: (name) => nextIn(database, tables, owner, name),
+    }),
+    close() {
+      closing ??= (async () => {
+        locks.close();
+        await calls.close();
+        await claims.clear(direct).catch(ignored);
+        await session.close();
+        await direct.close();
+      })();
+      return closing;
+    },
+  };
+}
+
+/** What is notified of on a channel, besides the keys of locks: those are numbers. */
+const JOBS = 'jobs';
+
+/** What `setTimeout` and Postgres both take. */
+const MOST_MS = 2 ** 31 - 1;
+
+function refuse(option: string, rule: string): ConfigError {
+  return new ConfigError('invalid_option', `Option ${option} ${rule}`, { details: { option } });
+}
+
+/** How the pool comes about. What is wrong with an address is said without it: it holds a password. */
+function opener({ connectionString, pool }: PostgresPlace, timeoutMs: number): () => Promise<OpenPool> {
+  if ((connectionString === undefined) === (pool === undefined)) throw refuse('connectionString', 'or pool must be given, and not both.');
+  if (pool !== undefined) return () => Promise.resolve(borrow(pool));
+  if (typeof connectionString !== 'string' || !/^(postgres(ql)?:\/\/|socket:|\/)./.test(connectionString)) {
+    throw refuse('connectionString', 'must be the address of a Postgres database such as "postgres://user@localhost/payments".');
+  }
+  return () => openPool(connectionString, timeoutMs);
+}
+
+function borrow(pool: PostgresPool): OpenPool {
+  pool.on('error', ignored);
+  return { pool, close: () => Promise.resolve(pool.removeListener('error', ignored)).then(ignored) };
+}
+
+/** Work that is done once; where it failed, the next call tries again. */
+function preparing(work: () => Promise<void>): () => Promise<void> {
+  let done: Promise<void> | undefined;
+  return () => {
+    done ??= work().catch((error: unknown) => {
+      done = undefined;
+      throw error;
+    });
+    return done;
+  };
+}

@@ -1,0 +1,69 @@
+import type { Endpoint, Outbox } from '../../../src/outbox/outbox.js';
+import { hasPlaceFor } from '../../../src/outbox/store.js';
+import type { Database, Query, Row } from './database.js';
+import { digest, lockKey } from './keys.js';
+import type { Tables } from './schema.js';
+
+/** Whether a journal of the schema keeps events, or did: its endpoints have a table then. */
+export async function hasOutbox(database: Pick<Database, 'query'>, { endpoints }: Tables): Promise<boolean> {
+  const [found] = await database.query('tables', 'select to_regclass($1)::text as name', [endpoints]);
+  return found?.['name'] !== undefined;
+}
+
+/** Makes the table of endpoints where it is missing. What events need besides must be there: a process that sees the table adds some. */
+export async function prepareEndpoints(database: Database, tables: Tables): Promise<void> {
+  // Looked at without any right to create: the table may have been made by another user.
+  if (await hasOutbox(database, tables)) return;
+  const { schema, endpoints } = tables;
+  const key = lockKey(schema, 'tables');
+  await database.transaction('tables', key, async (query) => {
+    await query('select pg_advisory_xact_lock($1::bigint)::text', [key]);
+    await query(`create table if not exists ${endpoints} (
+      seq bigint generated always as identity,
+      id text primary key,
+      record text not null
+    )`);
+  });
+}
+
+/** Where events are told, one row each. */
+export function endpointsIn(
+  database: Database,
+  { schema, endpoints }: Tables,
+): Pick<Outbox, 'endpoints' | 'addEndpoint' | 'changeEndpoint' | 'removeEndpoint'> {
+  const all = `select record from ${endpoints} order by seq`;
+  return {
+    async endpoints() {
+      return (await database.query('endpoints', all)).map(endpointOf);
+    },
+    addEndpoint: (endpoint, most) => {
+      const key = lockKey(schema, 'endpoints');
+      return database.transaction('add an endpoint', key, async (query) => {
+        // One that adds waits for one that is adding: the count must hold until it is written.
+        await query('select pg_advisory_xact_lock($1::bigint)::text', [key]);
+        if (!hasPlaceFor(endpoint, (await query(all)).map(endpointOf), most)) return false;
+        await query(`insert into ${endpoints} (id, record) values ($1, $2)`, [endpoint.id, JSON.stringify(endpoint)]);
+        return true;
+      });
+    },
+    changeEndpoint: (id, change) =>
+      database.transaction('change an endpoint', digest('endpoint', id), async (query) => {
+        const [row] = await query(`select record from ${endpoints} where id = $1 for update`, [id]);
+        const changed = row && change(endpointOf(row));
+        return changed && write(query, { ...changed, id });
+      }),
+    async removeEndpoint(id) {
+      return (await database.query('remove an endpoint', `delete from ${endpoints} where id = $1 returning id`, [id])).length > 0;
+    },
+  };
+
+  async function write(query: Query, endpoint: Endpoint): Promise<Endpoint> {
+    await query(`update ${endpoints} set record = $2 where id = $1`, [endpoint.id, JSON.stringify(endpoint)]);
+    return endpoint;
+  }
+}
+
+function endpointOf(row: Row): Endpoint {
+  // Written from endpoints, above.
+  return JSON.parse(row['record'] ?? 'null') as Endpoint;
+}

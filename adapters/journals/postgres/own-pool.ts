@@ -1,0 +1,40 @@
+import type * as Pg from 'pg';
+import { startDeadline, untilAborted } from '../../../src/internal/deadline.js';
+import { loadPeer } from './peer.js';
+import { ignored, type OpenPool } from './pool.js';
+
+/** Opens a pool of our own. Rejects with `ConfigError` (`missing_dependency`) where `pg` is not installed. */
+export async function openPool(connectionString: string, timeoutMs: number): Promise<OpenPool> {
+  const Pool = await loadPool();
+  const pool = new Pool({
+    connectionString,
+    connectionTimeoutMillis: timeoutMs,
+    keepAlive: true,
+    // An idle journal is no reason for a process to go on.
+    allowExitOnIdle: true,
+  });
+  const clients = new Set<{ readonly connection: { readonly stream: { destroy(): unknown } } }>();
+  pool.on('error', ignored);
+  pool.on('connect', (client) => clients.add(client));
+  pool.on('remove', (client) => clients.delete(client));
+  return {
+    pool,
+    async close() {
+      const deadline = startDeadline(timeoutMs, undefined);
+      try {
+        await untilAborted(pool.end(), deadline.signal);
+      } catch {
+        // A database that does not answer does not say goodbye either.
+        for (const { connection } of clients) connection.stream.destroy();
+      } finally {
+        deadline.end();
+      }
+    },
+  };
+}
+
+async function loadPool() {
+  const pg = await loadPeer('pg', () => import('pg'));
+  // Before 8.15 it was CommonJS alone, and Node sees its default only.
+  return 'Pool' in pg ? pg.Pool : (pg as { readonly default: typeof Pg }).default.Pool;
+}

@@ -1,0 +1,120 @@
+import { base64 } from '@scure/base';
+import type { LocalSettings } from '../../src/config/options.js';
+import { connectTo } from '../../src/config/connect.js';
+import { isExactChangeError } from '../../src/errors.js';
+import { batchAccounts } from '../../src/solana/rpc/batch-accounts.js';
+import { createBlockhashSource } from '../../src/solana/rpc/blockhash.js';
+import type { Rpc } from '../../src/solana/rpc/rpc.js';
+import { assembleTransaction } from '../../src/solana/transactions/transaction.js';
+import type { Address } from '../../src/solana/types.js';
+import { priorityFee } from '../../src/swaps/transaction/budget.js';
+import { createFallback } from '../../src/swaps/quote/fallback.js';
+import { swapLimits } from '../../src/swaps/transaction/finish.js';
+import { createJupiterHttp } from '../../src/swaps/jupiter/http.js';
+import { createJupiterV1 } from '../../src/swaps/jupiter/v1.js';
+import { createJupiterV2 } from '../../src/swaps/jupiter/v2.js';
+import { jupiterLimiter } from '../../src/swaps/jupiter/limiter.js';
+import { boundsOf, prepareSwap } from '../../src/swaps/transaction/prepare.js';
+import { quoteExactOutput } from '../../src/swaps/quote/sizing.js';
+import type { SwapProvider, SwapQuote } from '../../src/swaps/types.js';
+import type { Transport } from '../../src/transport.js';
+import { parseMint, parseSwapRequest, type ResolvedRequest } from '../../src/config/swap-request.js';
+import { U64_MAX } from '../../src/amount.js';
+import { checkOrder, checkWallet } from '../check-order.js';
+import { createBook } from '../../src/service/recorded-auto-pay.js';
+import { autoPayStep } from '../../src/service/auto-pay.js';
+import { allBalances, balancesOf, type AccountReads } from './balance.js';
+import { parsedPayment } from '../../src/service/parse-payment.js';
+
+// Jupiter's /build has no quote without a taker; before one is known, an address of no wallet is given. What is built is built for the wallet.
+const NOBODY = '1nc1nerator11111111111111111111111111111111';
+
+const BLOCKHASH_MAX_AGE_MS = 2_000;
+
+/** @internal It has the instruction of a swap at hand, and is not distant. */
+export interface LocalOperations extends Required<Omit<Transport, 'distant'>> {
+  resume(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** @internal The operations of the local transport, loaded with web3.js and the rest when first needed. */
+export function createOperations(settings: LocalSettings, given: Rpc | undefined, taker: Address = NOBODY): LocalOperations {
+  const { network, policy, runtime } = settings;
+  const rpc = given ?? connectTo(settings);
+  const provider = jupiter(settings, taker);
+  const blockhashes = createBlockhashSource(rpc, runtime, BLOCKHASH_MAX_AGE_MS);
+  // For balances that are asked for alone. What decides on money reads for itself.
+  const reads: AccountReads = {
+    accounts: batchAccounts(rpc, runtime),
+    tokenAccounts: (owner, options) => rpc.tokenAccounts(owner, options),
+  };
+  const operations: LocalOperations = {
+    quote: (request, options) => quote(provider, parseSwapRequest(request, settings), options?.signal),
+    async buildSwap({ wallet, quote: asked }, options) {
+      checkOrder(wallet, asked);
+      const order = {
+        bounds: boundsOf(asked),
+        build: (signal?: AbortSignal) => provider.build(asked, wallet, signal),
+        signal: options?.signal,
+      };
+      const limits = swapLimits(policy);
+      const { message, compute, lifetime } = await prepareSwap({ rpc, runtime, blockhashes, limits }, wallet, order);
+      return {
+        transaction: base64.encode(assembleTransaction(message, new Map())),
+        lastValidBlockHeight: lifetime.lastValidBlockHeight.toString(),
+        quote: asked,
+        computeUnitLimit: compute.unitLimit,
+        priorityFeeLamports: priorityFee(compute).toString(),
+      };
+    },
+    async swapInstruction({ wallet, quote: asked }, options) {
+      checkOrder(wallet, asked);
+      return provider.build(asked, wallet, options?.signal);
+    },
+    async balance({ wallet, mint }, options) {
+      checkWallet(wallet);
+      const signal = { signal: options?.signal };
+      if (mint === undefined) return allBalances(reads, wallet, signal);
+      const mints = (typeof mint === 'string' ? [mint] : mint).map((one) => parseMint('mint', one, network));
+      return balancesOf(reads, wallet, mints, signal);
+    },
+    parsePayment: (parts) => Promise.resolve(parsedPayment(parts, network)),
+    autoPay: (request, options) =>
+      book === undefined ? autoPayStep(deps(), request, options?.signal) : book.step(request, options?.signal),
+    resume: async () => book?.resume(),
+    async close() {
+      await book?.close();
+      rpc.close();
+    },
+  };
+  const deps = () => ({ settings, rpc, transport: operations });
+  const book = settings.journal === undefined ? undefined : createBook(deps(), settings.journal);
+  return operations;
+}
+
+/** Jupiter's two APIs as one provider: the first quotes exact outputs, the second is there when the first has no route or is gone. */
+function jupiter({ jupiterUrl: baseUrl, jupiterApiKey: apiKey, fetch, timeouts, runtime }: LocalSettings, taker: Address): SwapProvider {
+  const timeoutMs = timeouts.jupiter;
+  const http = createJupiterHttp({ fetch, timeoutMs, runtime, limiter: jupiterLimiter({ baseUrl, apiKey, timeoutMs }, runtime) });
+  const options = { baseUrl, apiKey, http, runtime };
+  return createFallback({ first: createJupiterV1(options), second: createJupiterV2({ ...options, taker }), runtime });
+}
+
+async function quote(provider: SwapProvider, request: ResolvedRequest, signal: AbortSignal | undefined): Promise<SwapQuote> {
+  const { inputMint, outputMint, slippageBps, swapMode, maxAccounts } = request;
+  const amount = BigInt(request.amount);
+  const common = { inputMint, outputMint, slippageBps, ...(maxAccounts === undefined ? {} : { maxAccounts }) };
+  if (swapMode === 'ExactIn') return provider.quote({ ...common, amount, swapMode }, signal);
+  try {
+    return await provider.quote({ ...common, amount, swapMode }, signal);
+  } catch (error) {
+    if (!isExactChangeError(error, 'no_route')) throw error;
+  }
+  // What selling the output would bring is about what it costs: a first guess for sizing the input.
+  const reverse = await provider.quote({ inputMint: outputMint, outputMint: inputMint, slippageBps, amount, swapMode: 'ExactIn' }, signal);
+  return quoteExactOutput(
+    { ...provider, supportsExactOut: false },
+    { ...common, target: amount, maxIn: U64_MAX, seedIn: BigInt(reverse.outAmount) },
+    signal,
+  );
+}

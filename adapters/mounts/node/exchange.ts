@@ -1,0 +1,50 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { systemRuntime } from '../../../src/internal/runtime.js';
+import { PROBLEM_TYPE } from '../../../src/wire/problem.js';
+import type { FetchHandler } from '../fetch-handler.js';
+import { ALWAYS, requestIdOf } from '../../http/headers.js';
+import { RequestRefusal } from '../../http/refusal.js';
+import { requestOf, type Incoming } from './incoming.js';
+import { turnOf } from './turns.js';
+
+/** One request of Node, answered by a handler after those that came before it. Rejects where the handler does, with nothing answered. */
+export async function exchange(
+  handler: FetchHandler,
+  message: IncomingMessage,
+  outgoing: ServerResponse,
+  incoming: Incoming,
+): Promise<void> {
+  if (!(await turnOf(message, outgoing))) return;
+  let request: Request;
+  try {
+    request = requestOf(message, outgoing, incoming);
+  } catch (error) {
+    return send(refused(error), outgoing);
+  }
+  await send(await handler(request), outgoing);
+}
+
+/** The answer to what cannot even be handed to a handler, in the form of all others. */
+function refused(error: unknown): Response {
+  if (!(error instanceof RequestRefusal)) throw error;
+  const { problem } = error;
+  const requestId = requestIdOf(new Headers(), systemRuntime);
+  return new Response(JSON.stringify(problem), {
+    status: problem.status,
+    headers: { ...ALWAYS, 'x-request-id': requestId, 'content-type': PROBLEM_TYPE },
+  });
+}
+
+async function send(response: Response, outgoing: ServerResponse): Promise<void> {
+  const body = response.body === null ? undefined : Buffer.from(await response.arrayBuffer());
+  if (outgoing.destroyed) return;
+  const headers = new Map<string, string | string[]>();
+  for (const [name, value] of response.headers) {
+    const before = headers.get(name);
+    // Of all headers only set-cookie comes more than once.
+    headers.set(name, before === undefined ? value : [before, value].flat());
+  }
+  if (body !== undefined) headers.set('content-length', String(body.length));
+  outgoing.writeHead(response.status, Object.fromEntries(headers));
+  outgoing.end(body);
+}

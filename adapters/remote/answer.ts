@@ -1,0 +1,43 @@
+import type { ExactChangeError } from '../../src/errors.js';
+import { isDeeper, MAX_DEPTH } from '../../src/wire/depth.js';
+import type { Operation } from '../../src/wire/operations.js';
+import { errorOf, PROBLEM_TYPE, unusable } from '../../src/wire/problem.js';
+import { readAs } from '../../src/wire/read.js';
+
+/** What a service answered, if it is what the operation promises. Rejects with the error that its problem stands for, or `invalid_response`. */
+export async function answerOf<A>(
+  { path, response: schema }: Operation<unknown, A>,
+  response: Response,
+  { sent }: { readonly sent: boolean },
+): Promise<A> {
+  if (response.status !== 200) throw await refusalOf(response, sent);
+  const value = await jsonOf(response, 'application/json');
+  if (value === undefined) throw unusable('it is not JSON', sent);
+  const answer = readAs(schema, value);
+  if (answer.ok) return answer.value;
+  // Where it does not fit, and why, may be in the service's own words.
+  throw unusable(`it is not what ${path} promises`, sent, { field: answer.path, rule: answer.rule });
+}
+
+async function refusalOf(response: Response, sent: boolean): Promise<ExactChangeError> {
+  const problem = await problemOf(response);
+  if (problem === undefined) return unusable(`it has status ${response.status}, and is no problem of this interface`, sent);
+  return errorOf(problem, { sent });
+}
+
+/** The problem JSON of an answer, still to be judged; undefined where it is none. */
+export function problemOf(response: Response): Promise<unknown> {
+  return jsonOf(response, PROBLEM_TYPE);
+}
+
+async function jsonOf(response: Response, type: string): Promise<unknown> {
+  const [given = ''] = (response.headers.get('content-type') ?? '').split(';');
+  if (given.trim().toLowerCase() !== type) return undefined;
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(await response.arrayBuffer());
+    return isDeeper(text, MAX_DEPTH) ? undefined : JSON.parse(text);
+  } catch {
+    // Neither parser's error is worth keeping: both quote the text.
+    return undefined;
+  }
+}

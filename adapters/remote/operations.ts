@@ -1,0 +1,74 @@
+import { createHttp } from '../../src/internal/http.js';
+import { refuse } from '../../src/policy/read.js';
+import { bounded } from '../../src/internal/bounded.js';
+import type { Transport, TransportOptions } from '../../src/transport.js';
+import { operations, type Operation } from '../../src/wire/operations.js';
+import { PROBLEM_TYPE, unusable } from '../../src/wire/problem.js';
+import { writeQuery } from '../../src/wire/query.js';
+import { readRequest } from '../../src/wire/read.js';
+import { checkOrder, checkWallet } from '../check-order.js';
+import type { RemoteSettings } from './index.js';
+import { answerOf } from './answer.js';
+import { servicePeer } from './peer.js';
+
+const ACCEPTED = `application/json, ${PROBLEM_TYPE}`;
+
+/** @internal The operations of the remote transport, loaded with ky and the wire when first needed. */
+export function createRemote(settings: RemoteSettings): Transport {
+  const call = createCall(settings);
+  return {
+    quote: (request, options) => call(operations.quote, request, options),
+    async buildSwap({ wallet, quote }, options) {
+      checkOrder(wallet, quote);
+      return call(operations.buildSwap, { wallet, quote }, options);
+    },
+    async balance({ wallet, mint }, options) {
+      checkWallet(wallet);
+      const mints = typeof mint === 'string' ? [mint] : mint;
+      // A query cannot ask for none: it would ask for all.
+      if (mints?.length === 0) return [];
+      const answer = await call(operations.balance, { wallet, mint: mints }, options);
+      const balances = Array.isArray(answer) ? answer : [answer];
+      if (mints !== undefined && balances.length !== mints.length) throw unusable('it has not one balance for each mint', false);
+      return balances;
+    },
+    parsePayment: (parts, options) => call(operations.parsePayment, parts, options),
+    autoPay: (request, options) => call(operations.autoPay, request, options),
+  };
+}
+
+type Call = <Q, A>(operation: Operation<Q, A>, request: object, options: TransportOptions | undefined) => Promise<A>;
+
+function createCall({ baseUrl, fetch, headers, timeoutMs, maxBodyBytes, runtime }: RemoteSettings): Call {
+  const common = { fetch, timeoutMs, maxBodyBytes, runtime };
+  const asking = createHttp({ ...common, peer: servicePeer({ sent: false }) });
+  // What is signed is handed over once: whether it arrived, the chain knows better than another try.
+  const handing = createHttp({ ...common, peer: servicePeer({ sent: true }), attempts: 1 });
+  return async (operation, request, options) => {
+    const asked = asArriving(request);
+    const sent = 'signedSwap' in asked || 'signedPayment' in asked;
+    readRequest(operation, asked);
+    const { url, init } = requestOf(operation, baseUrl, asked);
+    const late = () => servicePeer({ sent }).late(timeoutMs, 1);
+    return bounded(timeoutMs, late, [options?.signal], async (signal) => {
+      const http = sent ? handing : asking;
+      const response = await http(url, { ...init, headers: { ...headers, accept: ACCEPTED, ...init.headers }, signal });
+      return answerOf(operation, response, { sent });
+    });
+  };
+}
+
+/** A request as it comes out at the other end: no bigint, nothing undefined. */
+function asArriving(request: object): object {
+  try {
+    const text = JSON.stringify(request, (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
+    return JSON.parse(text) as object; // An object goes in, and none that JSON would write as anything else is taken for a request.
+  } catch {
+    throw refuse('request', 'must be what JSON can hold.');
+  }
+}
+
+function requestOf({ method, path }: Operation, baseUrl: string, asked: object) {
+  if (method === 'GET') return { url: `${baseUrl}${path}?${writeQuery(asked).toString()}`, init: { method, headers: {} } };
+  return { url: baseUrl + path, init: { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(asked) } };
+}

@@ -1,0 +1,187 @@
+import ky, { isHTTPError } from 'ky';
+import { onAbort } from './abort.js';
+import { askedWait, MAX_WAIT_MS, withJitter } from './backoff.js';
+import { ExactChangeError } from '../errors.js';
+import { asOwn } from './own-request.js';
+import type { Runtime } from './runtime.js';
+
+/** What slows requests down before they leave, and learns from the answers. */
+export interface RequestLimiter {
+  /** Resolves when the next request may leave; rejects with the signal's reason. */
+  take(signal?: AbortSignal): Promise<void>;
+  observe(status: number, headers: Headers): void;
+}
+
+/** What the failures of a peer become, in words that say what to do about them. */
+export interface HttpPeer {
+  /** An answer to the last try, 429, 421 or 5xx. */
+  failing(response: Response, seen: { readonly attempts: number; readonly retryAfterMs: number }): Promise<Error> | Error;
+  /** No answer, in all tries. */
+  lost(cause: unknown, attempts: number): Error;
+  /** No answer in time. */
+  late(timeoutMs: number, attempts: number): Error;
+  /** An answer longer than any honest one. */
+  tooLong(limitBytes: number): Error;
+  /** Whether such an answer says itself that another try changes nothing. */
+  isLasting?(response: Response): Promise<boolean>;
+}
+
+export interface HttpOptions {
+  readonly peer: HttpPeer;
+  /** Default: the global fetch, looked up at each call. */
+  readonly fetch?: typeof fetch | undefined;
+  /** Deadline of one attempt, body included. */
+  readonly timeoutMs: number;
+  readonly runtime: Runtime;
+  readonly limiter?: RequestLimiter | undefined;
+  /** Tries of one request; default 3. 1 for a request that changes something. */
+  readonly attempts?: number;
+  /** Of an answer; default 2 MiB. */
+  readonly maxBodyBytes?: number;
+}
+
+const ATTEMPTS = 3;
+const MAX_BODY_BYTES = 2 * 1024 * 1024;
+
+const mayPass = (status: number): boolean => status === 429 || status === 421 || status >= 500;
+
+/**
+ * A fetch for a peer whose answers are small: each attempt has a deadline and a bounded body, and a 429, 421, 5xx or lost connection is tried
+ * again. Other statuses are returned. Throws what the peer's failures become, or the reason of the caller's signal.
+ */
+export function createHttp(options: HttpOptions): typeof fetch {
+  const { peer, runtime, attempts = ATTEMPTS } = options;
+  const isPassing = async (error: Error): Promise<boolean> => {
+    if (isHTTPError(error)) return (await peer.isLasting?.(error.response.clone())) !== true;
+    return error instanceof LostError || error instanceof DeadlineError;
+  };
+  return async (input, init) => {
+    const url = typeof input === 'string' ? input : input instanceof URL ? input.href : input.url;
+    const signal = init?.signal ?? undefined;
+    if (signal?.aborted === true) throw signal.reason;
+    try {
+      return await ky(url, {
+        method: init?.method ?? 'GET',
+        // The deadline below covers the body too, and ky's way of combining signals is missing in older runtimes.
+        timeout: false,
+        fetch: () => send(url, init, options),
+        retry: { limit: attempts - 1, methods: ['get', 'post'], shouldRetry: ({ error }) => isPassing(error), delay: () => 0 },
+        hooks: { beforeRetry: [({ error, retryCount }) => wait(error, retryCount - 1, runtime, signal)] },
+        throwHttpErrors: mayPass,
+      });
+    } catch (error) {
+      throw await final(error, signal, { ...options, attempts });
+    }
+  };
+}
+
+/** The request failed before an answer was complete. */
+class LostError extends Error {}
+class DeadlineError extends Error {}
+
+async function send(url: string, init: RequestInit | undefined, options: HttpOptions): Promise<Response> {
+  const {
+    limiter,
+    peer,
+    maxBodyBytes = MAX_BODY_BYTES,
+    fetch: request = (...args: Parameters<typeof fetch>) => globalThis.fetch(...args),
+  } = options;
+  const signal = init?.signal ?? undefined;
+  await limiter?.take(signal);
+  return withDeadline(options, signal, async (inner) => {
+    // A redirect would carry what the request holds, a key above all, to another host. Runtimes of the Workers kind have no `error` for it.
+    const response = await lost(() => request(url, asOwn({ ...init, redirect: 'manual', signal: inner })));
+    if (isRedirect(response)) throw new LostError('No answer.', { cause: new TypeError('A redirect is not followed.') });
+    limiter?.observe(response.status, response.headers);
+    const body = await readBody(response, maxBodyBytes, peer);
+    return new Response(body.length === 0 ? null : body, { status: response.status, headers: response.headers });
+  });
+}
+
+/** A browser does not tell the status of a redirect that it did not follow. */
+function isRedirect({ status, type }: Response): boolean {
+  return type === 'opaqueredirect' || (status >= 300 && status < 400);
+}
+
+async function lost<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (cause) {
+    throw new LostError('No answer.', { cause });
+  }
+}
+
+/** Runs `work` until it is done, time is up or the caller gives up, also where what it calls ignores its signal. */
+async function withDeadline<T>(
+  { runtime, timeoutMs }: HttpOptions,
+  signal: AbortSignal | undefined,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const controller = new AbortController();
+  const stop = () => controller.abort(signal?.reason);
+  if (signal?.aborted === true) stop();
+  const forget = signal === undefined ? undefined : onAbort(signal, stop);
+  const stopped = new Promise<never>((_, reject) => {
+    const refuse = () => reject(signal?.reason);
+    if (controller.signal.aborted) refuse();
+    onAbort(controller.signal, refuse);
+  });
+  const late = runtime.sleep(timeoutMs, controller.signal).then(() => {
+    throw new DeadlineError('The deadline passed.');
+  });
+  const done = work(controller.signal);
+  // Whichever loses the race still settles, and is not looked at.
+  for (const one of [stopped, late, done]) one.catch(() => undefined);
+  try {
+    return await Promise.race([done, late, stopped]);
+  } finally {
+    forget?.();
+    controller.abort();
+  }
+}
+
+/** The whole body, unless it is larger than any honest answer. */
+async function readBody(response: Response, maxBodyBytes: number, peer: HttpPeer): Promise<Uint8Array<ArrayBuffer>> {
+  const reader = response.body?.getReader();
+  if (reader === undefined) return new Uint8Array(await lost(() => response.arrayBuffer()));
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for (;;) {
+    const { done, value } = await lost(() => reader.read());
+    if (done) break;
+    length += value.length;
+    if (length > maxBodyBytes) {
+      reader.cancel().catch(() => undefined);
+      throw peer.tooLong(maxBodyBytes);
+    }
+    chunks.push(value);
+  }
+  const body = new Uint8Array(length);
+  let offset = 0;
+  for (const chunk of chunks) {
+    body.set(chunk, offset);
+    offset += chunk.length;
+  }
+  return body;
+}
+
+async function wait(error: Error, attempt: number, runtime: Runtime, signal: AbortSignal | undefined): Promise<void> {
+  const response = isHTTPError(error) ? error.response : undefined;
+  const asked = response === undefined ? undefined : askedWait(response.headers, runtime.now());
+  const first = response?.status === 429 ? 1_000 : 250;
+  const ms = Math.min(asked ?? first * 2 ** attempt, MAX_WAIT_MS);
+  await runtime.sleep(withJitter(ms, runtime), signal);
+}
+
+async function final(
+  error: unknown,
+  signal: AbortSignal | undefined,
+  { peer, timeoutMs, runtime, attempts }: HttpOptions & { readonly attempts: number },
+): Promise<unknown> {
+  if (signal?.aborted === true) return signal.reason;
+  if (error instanceof ExactChangeError) return error;
+  if (error instanceof DeadlineError) return peer.late(timeoutMs, attempts);
+  if (!isHTTPError(error)) return peer.lost(error instanceof LostError ? error.cause : error, attempts);
+  const { response } = error;
+  return peer.failing(response, { attempts, retryAfterMs: askedWait(response.headers, runtime.now()) ?? MAX_WAIT_MS });
+}

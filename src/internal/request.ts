@@ -1,0 +1,299 @@
+import { onAbort } from './abort.js';
+import { followSignal, startDeadline } from './deadline.js';
+import { ProtocolError } from '../errors.js';
+
+/** The largest request body that is kept to be sent again. */
+export const BODY_LIMIT_BYTES = 1024 * 1024;
+
+const PAYMENT_HEADERS = ['payment-signature', 'x-payment'] as const;
+// What fetch itself drops when a redirect leaves the origin.
+const CREDENTIAL_HEADERS = ['authorization', 'cookie', 'host', 'proxy-authorization'] as const;
+/** How long a body may still flow once the answer is there. */
+const BODY_WAIT_MS = 10_000;
+
+/** One call of fetch, held so that it can be sent unpaid and then paid: the same method, headers and bytes. */
+export interface Call {
+  readonly url: string;
+  readonly method: string;
+  readonly headers: Headers;
+  readonly signal: AbortSignal | undefined;
+  /** The caller pays already: the answer is the caller's business. */
+  readonly paysItself: boolean;
+  /** Sends the call as the caller made it. */
+  sendUnpaid(): Promise<Response>;
+  /** Sends it with a payment header to the URL that asked for payment, without following redirects. Throws `body_not_replayable` before anything leaves. */
+  sendPaid(url: string, header: { readonly name: string; readonly value: string }, signal: AbortSignal): Promise<Response>;
+  /** Resolves when the body can be sent again; rejects with `ProtocolError` (`body_not_replayable`), or the reason of the caller's signal. */
+  replayable(): Promise<Uint8Array<ArrayBuffer> | undefined>;
+  /** Drops what was kept of the body. */
+  forget(): void;
+}
+
+type Fetch = typeof globalThis.fetch;
+type Input = RequestInfo | URL;
+
+/** A request body, read beside the request that sends it. */
+interface KeptBody {
+  /** Undefined where it is too large or broke off. Never rejects. */
+  readonly bytes: Promise<Uint8Array<ArrayBuffer> | undefined>;
+  /** Reads no further and forgets what was read. */
+  drop(): void;
+}
+
+/** A call taken apart: what it asks for, its body, and how it goes out unpaid. */
+interface Parts {
+  readonly request: Request;
+  readonly body: KeptBody | undefined;
+  send(fetch: Fetch): Promise<Response>;
+}
+
+/** Takes a call apart without changing what plain fetch would do with it. Undefined where plain fetch would refuse it. */
+export function captureCall(fetch: Fetch, input: Input, init: RequestInit | undefined): Call | undefined {
+  let own: RequestInit;
+  let parts: Parts;
+  try {
+    own = readInit(init);
+    parts = takeApart(input, init, own);
+  } catch {
+    return undefined;
+  }
+  const { request, body } = parts;
+  // A signal of null takes back the request's own.
+  const signal = (own.signal === undefined && isRequest(input) ? input.signal : own.signal) ?? undefined;
+  if (signal !== undefined && !isSignal(signal)) return undefined;
+  const headers = copyOf(request.headers);
+  const paysItself = PAYMENT_HEADERS.some((name) => headers.has(name));
+  const passed = passedOn(request, own);
+  // A runtime keeps more in its Requests than they show, such as the dispatcher of a proxy.
+  const keepsMore = isNative(input);
+  const replayable = () => (body === undefined ? Promise.resolve(undefined) : readKept(body, signal));
+  return {
+    url: request.url,
+    method: request.method,
+    headers,
+    signal,
+    paysItself,
+    async sendUnpaid() {
+      const following = signal === undefined || own.signal === undefined ? undefined : followSignal(signal);
+      try {
+        const more = {
+          ...(paysItself ? unfollowed(request, passed) : {}),
+          ...(following === undefined ? {} : { signal: following.signal }),
+        };
+        const response = await parts.send(Object.keys(more).length === 0 ? fetch : withInit(fetch, more));
+        following?.stop(response);
+        return response;
+      } catch (error) {
+        following?.end();
+        throw error;
+      }
+    },
+    async sendPaid(url, header, paidSignal) {
+      const kept = await replayable();
+      const paid = copyOf(headers);
+      if (new URL(url).origin !== new URL(request.url).origin) for (const name of CREDENTIAL_HEADERS) paid.delete(name);
+      paid.set(header.name, header.value);
+      return fetch(keepsMore && url === withoutHash(request.url) ? input : url, {
+        ...passed,
+        method: request.method,
+        headers: paid,
+        ...(kept === undefined ? {} : { body: kept }),
+        // A payment header must not travel to where a redirect points, nor an old answer come from a cache.
+        redirect: 'manual',
+        cache: 'no-store',
+        signal: paidSignal,
+      });
+    },
+    replayable,
+    forget: () => body?.drop(),
+  };
+}
+
+/**
+ * The caller's own arguments go out wherever the body can be read twice; only a stream is split, and a form, whose boundary is
+ * drawn anew each time, goes out as its bytes. Throws where the arguments make no request.
+ */
+function takeApart(input: Input, init: RequestInit | undefined, own: RequestInit): Parts {
+  const given = own.body ?? undefined;
+  if (given === undefined) {
+    const request = makeRequest(isRequest(input) && input.body !== null ? input.clone() : input, own);
+    return { request, body: keepBody(request), send: (fetch) => fetch(input, init) };
+  }
+  const request = makeRequest(input, own);
+  if (isOneShot(given) && request.body !== null) {
+    const [mine, theirs] = request.body.tee();
+    return { request, body: keepStream(mine), send: (fetch) => fetch(input, { ...own, body: theirs }) };
+  }
+  const body = keepBody(request);
+  if (body === undefined || Object.prototype.toString.call(given) !== '[object FormData]') {
+    return { request, body, send: (fetch) => fetch(input, init) };
+  }
+  const send = async (fetch: Fetch) => {
+    const bytes = await body.bytes;
+    return bytes === undefined ? fetch(input, init) : fetch(input, { ...own, headers: request.headers, body: bytes });
+  };
+  return { request, body, send };
+}
+
+/** Throws as fetch would. A request of another implementation of fetch is read by its members. */
+function makeRequest(input: Input, own: RequestInit): Request {
+  if (!isRequest(input) || isNative(input)) return new Request(input, { ...own, signal: null });
+  return new Request(input.url, { ...readInit(input), ...own, signal: null });
+}
+
+function isRequest(input: unknown): input is Request {
+  return typeof input === 'object' && input !== null && 'headers' in input && 'signal' in input;
+}
+
+// Typed as boolean: to the compiler there is but one class Request.
+function isNative(input: Input): boolean {
+  return input instanceof Request;
+}
+
+/** By shape: older runtimes take those of another implementation. */
+function isSignal(signal: unknown): signal is AbortSignal {
+  return typeof signal === 'object' && signal !== null && 'aborted' in signal && 'addEventListener' in signal;
+}
+
+/** A payment header of the caller's must not travel to where a redirect points either. A Request forgets some of its own if it is given more. */
+function unfollowed(request: Request, passed: RequestInit): RequestInit {
+  return { ...passed, redirect: request.redirect === 'error' ? 'error' : 'manual' };
+}
+
+/** All of them: if msw has patched the class, a copy lacks those that the runtime has set itself, such as the type of a body. */
+function copyOf(headers: Headers): Headers {
+  const copy = new Headers(headers);
+  headers.forEach((value, name) => {
+    if (!copy.has(name)) copy.set(name, value);
+  });
+  return copy;
+}
+
+function withInit(fetch: Fetch, more: RequestInit): Fetch {
+  return (input, init) => fetch(input, { ...readInit(init), ...more });
+}
+
+function withoutHash(url: string): string {
+  return url.replace(/#.*/, '');
+}
+
+function isOneShot(body: BodyInit): boolean {
+  return typeof body === 'object' && ('getReader' in body || Symbol.asyncIterator in body);
+}
+
+// fetch reads these by name, so also from a prototype: a Request may serve as init.
+const INIT_MEMBERS = [
+  'method',
+  'headers',
+  'body',
+  'duplex',
+  'mode',
+  'credentials',
+  'cache',
+  'redirect',
+  'referrer',
+  'referrerPolicy',
+  'integrity',
+  'keepalive',
+  'signal',
+];
+
+/** A plain copy of init, with what a runtime's own fetch takes beyond the standard (dispatcher, next, cf ...). Throws where fetch takes no such init. */
+function readInit(init: object | null | undefined): RequestInit {
+  const copy: Record<string, unknown> = {};
+  Object.assign(copy, init);
+  if (init === undefined || init === null) return copy;
+  for (const name of INIT_MEMBERS) {
+    const value: unknown = Reflect.get(init, name);
+    if (value !== undefined) copy[name] = value;
+  }
+  return copy;
+}
+
+function passedOn(request: Request, own: RequestInit): RequestInit {
+  const { credentials, referrer, referrerPolicy, integrity, keepalive, mode } = request;
+  const { body: _body, method: _method, headers: _headers, ...rest } = own;
+  // A page's navigation is no mode that a script may ask for.
+  const sent = mode === 'navigate' ? {} : { mode };
+  return { credentials, referrer, referrerPolicy, integrity, keepalive, ...sent, ...rest };
+}
+
+async function readKept(body: KeptBody, signal: AbortSignal | undefined): Promise<Uint8Array<ArrayBuffer>> {
+  const deadline = startDeadline(BODY_WAIT_MS, signal);
+  try {
+    const ended = new Promise<undefined>((resolve) => {
+      if (deadline.signal.aborted) resolve(undefined);
+      else onAbort(deadline.signal, () => resolve(undefined));
+    });
+    const kept = await Promise.race([body.bytes, ended]);
+    if (kept !== undefined) return kept;
+  } finally {
+    deadline.end();
+  }
+  if (signal?.aborted === true) throw signal.reason;
+  throw new ProtocolError(
+    'body_not_replayable',
+    `The request body is larger than ${BODY_LIMIT_BYTES} bytes, broke off or did not end, so it cannot be sent again with a payment. Send a smaller body.`,
+    { details: { limitBytes: BODY_LIMIT_BYTES } },
+  );
+}
+
+/** Reads the body of `copy` up to the limit; beyond it, nothing is kept and nothing more is read. Undefined where there is no body. */
+function keepBody(copy: Request): KeptBody | undefined {
+  if (copy.body === null || copy.method === 'GET' || copy.method === 'HEAD') return undefined;
+  return isStream(copy.body) ? keepStream(copy.body) : keepWhole(copy);
+}
+
+/** As {@link keepBody}, for a branch of a stream. */
+function keepStream(stream: ReadableStream<Uint8Array>): KeptBody {
+  const reader = stream.getReader();
+  let dropped = false;
+  const drop = () => {
+    dropped = true;
+    // A source that fails to cancel has nothing more to give.
+    reader.cancel().catch(() => undefined);
+  };
+  const read = async (): Promise<Uint8Array<ArrayBuffer> | undefined> => {
+    const chunks: Uint8Array[] = [];
+    let size = 0;
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return join(chunks, size);
+      size += value.byteLength;
+      if (size > BODY_LIMIT_BYTES) {
+        drop();
+        return undefined;
+      }
+      chunks.push(value);
+    }
+  };
+  const bytes = read().then(
+    (whole) => (dropped ? undefined : whole),
+    // A body that breaks off fails the request itself; here it is only not there to be sent again.
+    () => undefined,
+  );
+  return { bytes, drop };
+}
+
+/** Firefox shows no `Request.body`; what it takes as a body is in memory already. */
+function keepWhole(copy: Request): KeptBody {
+  const read = async (): Promise<Uint8Array<ArrayBuffer> | undefined> => {
+    const bytes = new Uint8Array(await copy.arrayBuffer());
+    return bytes.byteLength > BODY_LIMIT_BYTES ? undefined : bytes;
+  };
+  return { bytes: read().catch(() => undefined), drop: () => undefined };
+}
+
+function isStream(body: unknown): body is ReadableStream<Uint8Array> {
+  return typeof body === 'object' && body !== null && 'getReader' in body;
+}
+
+function join(chunks: readonly Uint8Array[], size: number): Uint8Array<ArrayBuffer> {
+  const all = new Uint8Array(size);
+  let at = 0;
+  for (const chunk of chunks) {
+    all.set(chunk, at);
+    at += chunk.byteLength;
+  }
+  return all;
+}

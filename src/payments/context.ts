@@ -1,0 +1,101 @@
+import type { Config } from '../config/options.js';
+import type { Events } from '../events.js';
+import { walletOf, type Wallet } from '../journal/registry.js';
+import type { Coordination, Journal } from '../journal/types.js';
+import { createBlockhashSource } from '../solana/rpc/blockhash.js';
+import { connectTo } from '../config/connect.js';
+import { wrongNetwork } from '../solana/rpc/fault.js';
+import { networkOf } from '../solana/rpc/genesis.js';
+import type { Rpc } from '../solana/rpc/rpc.js';
+import type { Lifetime } from '../solana/types.js';
+import type { Transport } from '../transport.js';
+import { createHistories, type Histories } from './reconcile/account-history.js';
+import { guardCoordination, guardJournal } from './journal-timeouts.js';
+import { guardTransport, patientLocks } from './transport-timeouts.js';
+
+// Half of a slow slot: fresh enough to last, old enough to serve calls that come together.
+const BLOCKHASH_MAX_AGE_MS = 2_000;
+
+/** What every step of the flow works with. */
+export interface Core extends Coordination {
+  readonly config: Config;
+  readonly events: Events;
+  readonly rpc: Rpc;
+  readonly transport: Transport;
+  /** What caps and swaps are valued by: the client's own Jupiter, also where `transport` is a service of another operator. */
+  readonly prices: Pick<Transport, 'quote'>;
+  readonly wallet: Wallet;
+  readonly journal: Journal;
+  /** What the chain shows of the accounts that payments leave from. */
+  readonly histories: Histories;
+  readonly blockhashes: { fresh(options?: { signal?: AbortSignal | undefined }): Promise<Lifetime & { slot: number }>; drop(): void };
+  /** Resolves once the node has shown that it serves our network; asked once. */
+  ready(): Promise<void>;
+  /** Aborts work in the background when the client closes. */
+  readonly closing: AbortController;
+}
+
+/** What composes the transports that options name: this part of the library knows none. */
+export interface Composition {
+  /** Jupiter, and the core's own connection. */
+  local(config: Config, rpc: Rpc): Transport;
+  /** The service at an address. */
+  remote(apiUrl: string, config: Config): Transport;
+}
+
+export function createCore(config: Config, events: Events, compose: Composition): Core {
+  const rpc = connectTo(config);
+  const own = compose.local(config, rpc);
+  return coreOver(config, events, rpc, transportOf(config, compose) ?? own, walletOf(config.signer.address, config.network), own);
+}
+
+/** What another operator runs. */
+function transportOf(config: Config, compose: Composition): Transport | undefined {
+  const { apiUrl, transport, timeouts } = config;
+  if (apiUrl !== undefined) return compose.remote(apiUrl, config);
+  return transport === undefined ? undefined : guardTransport(transport, timeouts.jupiter);
+}
+
+/** A core over a connection and a transport that are there already. Without `prices` the transport is trusted with them: it is our own. */
+export function coreOver(
+  config: Config,
+  events: Events,
+  rpc: Rpc,
+  transport: Transport,
+  wallet: Wallet,
+  prices: Pick<Transport, 'quote'> = transport,
+): Core {
+  const { network, runtime, journal, timeouts } = config;
+  const shared = journal?.coordination?.({ wallet: config.signer.address, network });
+  const coordination = shared === undefined ? wallet.coordination : guardCoordination(shared, timeouts.journal);
+  return {
+    ...coordination,
+    locks: patientLocks(coordination.locks),
+    config,
+    events,
+    rpc,
+    transport,
+    prices,
+    wallet,
+    journal: journal === undefined ? wallet.journal : guardJournal(journal, timeouts.journal),
+    histories: createHistories(rpc, runtime),
+    blockhashes: createBlockhashSource(rpc, runtime, BLOCKHASH_MAX_AGE_MS),
+    ready: askOnce(() => checkNetwork(rpc, network)),
+    closing: new AbortController(),
+  };
+}
+
+/** A call that is made once; a failure is forgotten, so that the next caller asks again. */
+function askOnce(ask: () => Promise<void>): () => Promise<void> {
+  let answer: Promise<void> | undefined;
+  return () =>
+    (answer ??= ask().catch((error: unknown) => {
+      answer = undefined;
+      throw error;
+    }));
+}
+
+async function checkNetwork(rpc: Rpc, network: string): Promise<void> {
+  const actual = networkOf(await rpc.genesisHash());
+  if (actual !== network) throw wrongNetwork(network, actual);
+}

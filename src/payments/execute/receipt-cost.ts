@@ -1,0 +1,25 @@
+import { costParts } from '../../policy/caps.js';
+import { costOf, LAMPORTS, USD, USD_OF_FEES, USD_OF_SWAPS, type Expense, type SwapCost } from '../../policy/cost.js';
+import { formatUsd } from '../../policy/dollars.js';
+import type { Receipt } from '../../receipt.js';
+
+/**
+ * What an attempt costs as its receipt shows it: all of it, and what it is made of.
+ *
+ * @param isPaid - Whether the price has left, or may leave.
+ */
+export function costFor(attempt: Expense, networkFeeLamports: bigint, isPaid = true): Receipt['cost'] {
+  const cost = costOf(attempt, isPaid);
+  const [all = 0n, swaps = 0n, fees = 0n] = [USD, USD_OF_SWAPS, USD_OF_FEES].map((unit) => cost.get(unit));
+  const rent = (cost.get(LAMPORTS) ?? 0n) - networkFeeLamports;
+  return {
+    ...(attempt.microUsd === undefined ? {} : { usd: formatUsd(all), parts: costParts(all, [swaps, fees]) }),
+    networkFeeLamports: networkFeeLamports.toString(),
+    rentLamports: (rent > 0n ? rent : 0n).toString(),
+  };
+}
+
+/** What one swap costs, as its events show it. */
+export function costForSwap(cost: SwapCost, networkFeeLamports: bigint): Receipt['cost'] {
+  return costFor({ mint: '', amount: '0', microUsd: '0', swapped: cost }, networkFeeLamports, false);
+}

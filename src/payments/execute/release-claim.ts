@@ -1,0 +1,44 @@
+import { untilAborted } from '../../internal/deadline.js';
+import type { Wallet } from '../../journal/registry.js';
+import type { Core } from '../context.js';
+import type { Open } from '../reconcile/payment-monitor.js';
+import { written } from './save-attempt.js';
+
+const leaving = new WeakMap<Wallet, Set<Promise<void>>>();
+
+/** The claim on an attempt whose answer is on its way to its reader: a process that ends before takes it back. */
+export function bodyClaim(id: string): string {
+  return `body of ${id}`;
+}
+
+/**
+ * Lets go of an attempt, or of its answer, after all that is being written of it: a call that takes it up then finds it as it is. A caller that has
+ * given up is not kept waiting; the next call at this wallet is, or it would take the attempt for one that is still at work, and pay beside it. Never
+ * rejects.
+ */
+export function leave(core: Core, open: Open, signal: AbortSignal | undefined, claim = open.attempt.id): Promise<void> {
+  const left = beforeNext(
+    core,
+    written(open).then(() => core.claims.drop(claim)),
+  );
+  return untilAborted(left, signal).catch(() => undefined);
+}
+
+/** Has the next call at this wallet wait for work that is under way. Never rejects. */
+export function beforeNext({ wallet }: Core, work: Promise<unknown>): Promise<void> {
+  const all = leaving.get(wallet) ?? new Set<Promise<void>>();
+  leaving.set(wallet, all);
+  const over: Promise<void> = work
+    .then(
+      () => undefined,
+      () => undefined,
+    )
+    .finally(() => all.delete(over));
+  all.add(over);
+  return over;
+}
+
+/** Waits until the calls that have ended at this wallet have let go. Rejects with the signal's reason. */
+export async function allHaveLeft({ wallet }: Core, signal: AbortSignal | undefined): Promise<void> {
+  await untilAborted(Promise.all([...(leaving.get(wallet) ?? [])]), signal);
+}

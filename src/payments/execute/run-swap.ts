@@ -1,0 +1,414 @@
+import { base64 } from '@scure/base';
+import type { ResolvedRequest } from '../../config/swap-request.js';
+import { throwIfAborted, untilAborted } from '../../internal/deadline.js';
+import { isExactChangeError, TransactionError, type ExactChangeError } from '../../errors.js';
+import type { Emit } from '../../events.js';
+import type { SignedSwap as SwapRecord, SwapOutcome } from '../../journal/types.js';
+import { pinnedMint, TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../../network.js';
+import type { Receipt } from '../../receipt.js';
+import { sinceThen, stopwatch } from '../../internal/runtime.js';
+import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
+import { landTransaction, type LandInput } from '../../solana/transactions/confirm.js';
+import type { Address } from '../../solana/types.js';
+import { SIGNATURE_LAMPORTS } from '../../swaps/transaction/budget.js';
+import { maxAccountsLadder } from '../../swaps/transaction/compose.js';
+import { swapLimits } from '../../swaps/transaction/finish.js';
+import { extractSwap } from '../../swaps/firewall/extract.js';
+import { isJson } from '../../swaps/jupiter/answer.js';
+import { boundsOf, signSwap, type SignedSwap, type SwapDeps, type SwapOutlook } from '../../swaps/transaction/prepare.js';
+import { nothingReserved, type ReservedAmounts } from '../../swaps/transaction/plan.js';
+import { copyBuild } from '../../swaps/transaction/read-build.js';
+import { signWrap } from '../../swaps/transaction/sign-wrap.js';
+import type { SwapBuild, SwapQuote } from '../../swaps/types.js';
+import { askByName, askForPayment, checkAvailable } from '../plan/swap-quote.js';
+import type { Core } from '../context.js';
+import { fateOf, landingOf } from '../reconcile/fate.js';
+import { sentSwap } from '../reconcile/sent-transaction.js';
+import { isOverCap, takingOf, type SwapTaking } from './swap-cost.js';
+import { patientSigner } from './signer-timeout.js';
+import { failureFee, outcomeOf, readLanded, rememberAfter, rentIn, swapFailed } from '../reconcile/swap-outcome.js';
+
+/** A swap that is confirmed. */
+export interface Swapped {
+  readonly record: NonNullable<Receipt['swap']>;
+  readonly feeLamports: bigint;
+  /** Undefined if no node gives what it did. */
+  readonly rentLamports: bigint | undefined;
+}
+
+export interface SwapTask {
+  readonly request: ResolvedRequest;
+  /** Asked for already, for a payment: used if it is young. Without, the caller asked for the swap by name. */
+  readonly quote?: SwapQuote | undefined;
+  /** What was built for that quote, where it came along with it. */
+  readonly built?: unknown;
+  /** A person was shown the quote and approved it, however long that took. */
+  readonly approved?: boolean | undefined;
+  /** Base units of the input that the payment may take, however often it is quoted. */
+  readonly available?: bigint | undefined;
+  /** The output is wrapped SOL, and wanted as such. */
+  readonly keepWrapped?: boolean | undefined;
+  readonly emit: Emit;
+  readonly signal: AbortSignal | undefined;
+  /** Called with what a swap takes at most, by its quote and then by its guard, before it is signed; a rejection keeps it from being signed. */
+  readonly onPlanned?: ((taking: SwapTaking) => Promise<void>) | undefined;
+  /** Writes the signed swap down before it leaves. */
+  readonly onSigned?: ((signed: SwapRecord) => Promise<void>) | undefined;
+  /** Called with what became of each swap that was signed, once the chain has decided. Says what it cost. */
+  readonly onDecided?: ((outcome: SwapOutcome) => Receipt['cost']) | undefined;
+  /** Called when the proceeds are there, before any other payment or swap may touch them. */
+  readonly onConfirmed?: (() => Promise<void>) | undefined;
+}
+
+type Watched = Pick<SwapTask, 'emit' | 'signal' | 'onPlanned' | 'onSigned' | 'onDecided' | 'onConfirmed'>;
+
+/** How often a transaction of ours that has not landed is sent again. */
+export const RESEND_MS = 2_000;
+
+// A price moves on: from an older quote the swap would mostly fail.
+const QUOTE_MAX_AGE_MS = 5_000;
+
+// One more try where the first provably came to nothing.
+const MAX_LANDINGS = 2;
+
+/**
+ * Swaps and waits for confirmation. A swap that failed over its price, or provably never landed, is tried once more with a new quote; one that did
+ * not fit a transaction, with fewer accounts.
+ */
+export async function runSwap(core: Core, task: SwapTask): Promise<Swapped> {
+  const { runtime } = core.config;
+  const ladder = [...maxAccountsLadder];
+  let { request } = task;
+  let { quote, built } = task;
+  let maxAgeMs = task.approved === true ? Infinity : QUOTE_MAX_AGE_MS;
+  let failed: ExactChangeError<'swap_failed'> | undefined;
+  for (let landings = 1; ;) {
+    try {
+      if (quote === undefined || sinceThen(runtime, quote.quotedAt) > maxAgeMs) {
+        built = undefined;
+        quote = await quoteAnew(core, request, task);
+      }
+    } catch (error) {
+      throw withFees(error, failed);
+    }
+    const { inputMint, inAmount, maxInAmount, outputMint, outAmount, minOutAmount, provider } = quote;
+    task.emit('swap.quoted', { inputMint, inAmount, maxInAmount, outputMint, outAmount, minOutAmount, provider });
+    try {
+      const swapped = await swapOnce(core, task, quote, built);
+      return { ...swapped, feeLamports: swapped.feeLamports + feesOf(failed) };
+    } catch (error) {
+      const maxAccounts = isExactChangeError(error, 'transaction_too_large') ? ladder.shift() : undefined;
+      if (maxAccounts !== undefined) request = { ...request, maxAccounts };
+      else if (landings >= MAX_LANDINGS || !worthAnother(error)) throw withFees(error, failed);
+      else landings += 1;
+      if (isExactChangeError(error, 'swap_failed')) failed = error;
+      quote = undefined;
+      maxAgeMs = QUOTE_MAX_AGE_MS;
+    }
+  }
+}
+
+/** A later quote is bound by what the first was. */
+async function quoteAnew(core: Core, request: ResolvedRequest, task: SwapTask): Promise<SwapQuote> {
+  if (task.quote === undefined) return askByName(core, request, task.signal);
+  const quote = await askForPayment(core, request, task.signal);
+  if (task.available !== undefined) checkAvailable(quote, task.available);
+  return quote;
+}
+
+/** Turns SOL into wrapped SOL, for a payment that is made in it. */
+export async function runWrap(core: Core, amount: bigint, task: Watched): Promise<Swapped> {
+  const record = { inputMint: WSOL_MINT, outputMint: WSOL_MINT, inAmount: amount, outAmount: amount, provider: 'wrap' };
+  return exclusively(
+    core,
+    [WSOL_MINT],
+    task,
+    () =>
+      signWrap(depsOf(core, task.signal), {
+        ...{ amount, reserved: () => reservedFor(core, WSOL_MINT, WSOL_MINT) },
+        ...{ onPlanned: async (expected: SwapOutlook) => task.onPlanned?.(takingOf(expected)), signal: task.signal },
+      }),
+    record,
+  );
+}
+
+async function swapOnce(core: Core, task: SwapTask, quote: SwapQuote, built: unknown): Promise<Swapped> {
+  const bounds = boundsOf(quote);
+  // What a cap refuses by its quote is not built, and keeps no payment waiting.
+  await task.onPlanned?.({ ...bounds, lamports: SIGNATURE_LAMPORTS });
+  let planned: SwapOutlook | undefined;
+  let building: Promise<SwapBuild> | undefined;
+  const order = {
+    bounds,
+    build: (signal?: AbortSignal) => (building ??= buildOf(core, quote, built, signal)),
+    keepWrapped: task.keepWrapped,
+    onPlanned: async (expected: SwapOutlook) => {
+      planned = expected;
+      await task.onPlanned?.(takingOf(expected));
+    },
+    // A venue may take all that the guard lets be missing. What that is worth counts, if the output is sure to be worth something.
+    isStrict: pinnedMint(core.config.network, quote.outputMint) === undefined,
+    reserved: () => reservedFor(core, quote.inputMint, quote.outputMint),
+    signal: task.signal,
+  };
+  const record = {
+    inputMint: quote.inputMint,
+    outputMint: quote.outputMint,
+    inAmount: BigInt(quote.inAmount),
+    outAmount: BigInt(quote.outAmount),
+    provider: quote.provider,
+  };
+  const deps = depsOf(core, task.signal);
+  const sign = () =>
+    signSwap(deps, order).catch(async (error: unknown) => {
+      if (planned === undefined || sumOf(planned.leeway) === 0n || !isOverCap(error)) throw error;
+      // Refused without its leeway too, it ends here.
+      await task.onPlanned?.(takingOf({ ...planned, leeway: nothingReserved }));
+      await noneInFlight(core, order.reserved, task.signal);
+      return signSwap(deps, { ...order, isStrict: true });
+    });
+  return exclusively(core, [quote.inputMint, quote.outputMint], task, sign, record);
+}
+
+const LOOK_MS = 100;
+/** A payment in flight mostly lands within so long. */
+const IN_FLIGHT_MS = 2_000;
+/** If none of them lands for so long, those that are left may take minutes. */
+const STANDSTILL_MS = 500;
+
+/** Waits for a while, as long as payments in flight leave the accounts of a swap: a strict guard fails if one leaves meanwhile. */
+async function noneInFlight({ config }: Core, reserved: () => Promise<ReservedAmounts>, signal: AbortSignal | undefined): Promise<void> {
+  const { runtime } = config;
+  const elapsed = stopwatch(runtime);
+  let last = { left: sumOf(await reserved()), at: 0 };
+  while (last.left > 0n && elapsed() < IN_FLIGHT_MS && elapsed() - last.at < STANDSTILL_MS) {
+    await runtime.sleep(LOOK_MS, signal);
+    const left = sumOf(await reserved());
+    if (left < last.left) last = { left, at: elapsed() };
+  }
+}
+
+function sumOf({ input, output, lamports }: ReservedAmounts): bigint {
+  return input + output + lamports;
+}
+
+/**
+ * Signs and lands while no payment leaves from the accounts that it touches and no other swap of the wallet runs: the guard at its end holds
+ * them to the balances that were read before. The caller may stop waiting; the swap goes on to its end.
+ */
+function exclusively(
+  core: Core,
+  mints: readonly Address[],
+  { emit, signal, onSigned, onDecided, onConfirmed }: Omit<Watched, 'onPlanned'>,
+  sign: () => Promise<SignedSwap>,
+  quoted: {
+    readonly inputMint: Address;
+    readonly outputMint: Address;
+    readonly inAmount: bigint;
+    readonly outAmount: bigint;
+    readonly provider: string;
+  },
+): Promise<Swapped> {
+  const locks = [...mints.map(mintLock), LAMPORTS_LOCK];
+  const swap = async () => {
+    throwIfAborted(signal);
+    const signed = await sign();
+    // Before it is written: a call that gave up has undone already what there was.
+    throwIfAborted(signal);
+    const record = recordOf(signed, quoted);
+    const { lastValidBlockHeight } = record;
+    await onSigned?.({
+      ...record,
+      transaction: base64.encode(signed.bytes),
+      quoted: {
+        inAmount: quoted.inAmount.toString(),
+        outAmount: quoted.outAmount.toString(),
+        feeLamports: feeOf(signed).toString(),
+      },
+    });
+    emit('swap.signed', { signature: signed.signature, lastValidBlockHeight });
+    let cost: Receipt['cost'] | undefined;
+    try {
+      await land(core, signed, record, (outcome) => (cost = onDecided?.(outcome)));
+    } catch (error) {
+      await forgetBoth(core, signed);
+      if (isExactChangeError(error))
+        emit('swap.failed', { signature: signed.signature, code: error.code, ...(cost === undefined ? {} : { cost }) });
+      throw error;
+    }
+    const swapped = await finished(core, signed, quoted, emit, onConfirmed !== undefined);
+    cost = onDecided?.(confirmedAs(swapped));
+    emit('swap.confirmed', { ...swapped.record, feeLamports: swapped.feeLamports.toString(), ...(cost === undefined ? {} : { cost }) });
+    await onConfirmed?.();
+    return swapped;
+  };
+  return untilAborted(core.locks.hold(locks, swap, [signal, core.closing.signal]), signal);
+}
+
+/** The lock of what moves a mint's tokens out of or into the wallet. */
+export function mintLock(mint: Address): string {
+  return `mint ${mint}`;
+}
+
+/** The lock of what counts on the wallet's lamports. */
+export const LAMPORTS_LOCK = 'lamports';
+
+/** Asks what became of a swap whose last valid height is final. */
+export function lookBackFor({ histories, config }: Core, swap: Omit<SwapRecord, 'transaction' | 'quoted'>): LandInput['lookBack'] {
+  const sent = sentSwap(swap, config.signer.address);
+  return async (signal) => landingOf(await fateOf(histories, sent, signal));
+}
+
+/** What is put on record of a swap, besides its bytes and amounts. */
+function recordOf(
+  { signature, lifetime: { blockhash, slot, lastValidBlockHeight }, expected: { source, output, before } }: SignedSwap,
+  { inputMint, outputMint, provider }: { readonly inputMint: Address; readonly outputMint: Address; readonly provider: string },
+): Omit<SwapRecord, 'transaction' | 'quoted'> {
+  return {
+    ...{ signature, inputMint, outputMint, provider, source, output, blockhash, blockhashSlot: slot },
+    before: { amount: before.amount.toString(), slot: before.slot },
+    lastValidBlockHeight: lastValidBlockHeight.toString(),
+  };
+}
+
+async function land(
+  core: Core,
+  { bytes, signature, expected }: SignedSwap,
+  record: Omit<SwapRecord, 'transaction' | 'quoted'>,
+  /** Not called for one that is uncertain, which may still land. */
+  onFailed: (outcome: SwapOutcome) => void,
+): Promise<void> {
+  const { rpc, config, closing } = core;
+  const { lastValidBlockHeight } = record;
+  const landing = await landTransaction({
+    rpc,
+    runtime: config.runtime,
+    bytes,
+    lastValidBlockHeight: BigInt(lastValidBlockHeight),
+    resendMs: RESEND_MS,
+    lookBack: lookBackFor(core, record),
+    signal: closing.signal,
+  });
+  switch (landing.outcome) {
+    case 'confirmed':
+      return;
+    case 'failed': {
+      const fee = failureFee(await readLanded(core, signature), config.signer.address);
+      onFailed({ state: 'failed', code: 'swap_failed', ...(fee === undefined ? {} : { feeLamports: fee.toString() }) });
+      throw swapFailed({ signature, reason: landing.error, feeLamports: (fee ?? feeOf({ expected })).toString() });
+    }
+    case 'expired':
+      onFailed({ state: 'failed', code: 'swap_expired' });
+      throw new TransactionError('swap_expired', 'The swap did not land before its blockhash expired, and now never can. Try again.', {
+        details: { signature },
+      });
+    case 'unknown':
+      throw new TransactionError(
+        'swap_uncertain',
+        `The swap was sent, and no node says what became of it. Look up its signature, or wait until block height ${lastValidBlockHeight} is final, before trying again.`,
+        { details: { signature, lastValidBlockHeight }, funds: 'uncertain' },
+      );
+  }
+}
+
+async function finished(
+  core: Core,
+  { signature, expected }: SignedSwap,
+  quoted: {
+    readonly inputMint: Address;
+    readonly outputMint: Address;
+    readonly inAmount: bigint;
+    readonly outAmount: bigint;
+    readonly provider: string;
+  },
+  emit: Emit,
+  forPayment: boolean,
+): Promise<Swapped> {
+  const landed = await readLanded(core, signature);
+  if (landed === undefined) {
+    emit('warning', { message: `No node gives the confirmed swap ${signature}, so its amounts are reported as quoted.` });
+    await forgetBoth(core, { expected });
+    if (forPayment) await rememberLeast(core, expected).catch(() => undefined);
+  } else await rememberAfter(core, landed, expected).catch(() => undefined);
+  const wrapped = quoted.inputMint === quoted.outputMint;
+  const seen = landed === undefined || wrapped ? undefined : outcomeOf(landed, core.config.signer.address, expected);
+  const record = {
+    signature,
+    inputMint: quoted.inputMint,
+    inAmount: (seen ?? quoted).inAmount.toString(),
+    outputMint: quoted.outputMint,
+    outAmount: (seen ?? quoted).outAmount.toString(),
+    provider: quoted.provider,
+  };
+  const feeLamports = landed?.feeLamports ?? feeOf({ expected });
+  return { record, feeLamports, rentLamports: landed === undefined ? undefined : rentIn(landed, core.config.signer.address, expected) };
+}
+
+/** What is put on record of a confirmed swap. */
+export function confirmedAs({ record: { inAmount, outAmount }, feeLamports, rentLamports }: Swapped): SwapOutcome {
+  const rent = rentLamports === undefined ? {} : { rentLamports: rentLamports.toString() };
+  return { state: 'confirmed', inAmount, outAmount, feeLamports: feeLamports.toString(), ...rent };
+}
+
+/** The one swap instruction: out of a transaction that is built already, from the transport as it is, or out of the transaction that it builds. */
+async function buildOf(core: Core, quote: SwapQuote, built: unknown, signal: AbortSignal | undefined): Promise<SwapBuild> {
+  const wallet = core.config.signer.address;
+  const { transport } = core;
+  if (built !== undefined) return extractSwap(core.rpc, built, wallet, { signal });
+  if (transport.swapInstruction !== undefined) return copyBuild(await transport.swapInstruction({ wallet, quote }, { signal }));
+  const answer: unknown = await transport.buildSwap({ wallet, quote }, { signal });
+  return extractSwap(core.rpc, isJson(answer) ? answer['transaction'] : undefined, wallet, { signal });
+}
+
+/** What it was to cost. */
+function feeOf({ expected }: Pick<SignedSwap, 'expected'>): bigint {
+  return expected.networkFeeLamports + expected.priorityFeeLamports;
+}
+
+function depsOf(core: Core, signal: AbortSignal | undefined): SwapDeps {
+  const { runtime, network, policy } = core.config;
+  const signer = patientSigner(core, signal);
+  const limits = swapLimits(policy);
+  return { rpc: core.rpc, signer, runtime, blockhashes: core.blockhashes, network, limits };
+}
+
+/** What payments in flight may still take from the accounts that the swap's guard looks at. */
+async function reservedFor({ ledger, config }: Core, inputMint: Address, outputMint: Address): Promise<ReservedAmounts> {
+  const wallet = config.signer.address;
+  const held = async (mint: Address) => {
+    const accounts = [TOKEN_PROGRAM, TOKEN_2022_PROGRAM].map((program) => ledger.held(associatedTokenAddress(wallet, mint, program)));
+    return (await Promise.all(accounts)).reduce((sum, amount) => sum + amount);
+  };
+  return { input: await held(inputMint), output: await held(outputMint), lamports: await ledger.held(wallet) };
+}
+
+/** What the swap's guard has proved that there is: a node that is behind would show less, and a second swap be made for it. */
+function rememberLeast({ ledger, config }: Core, { output, outputBefore, minOut }: SignedSwap['expected']): Promise<void> {
+  return ledger.see(output, { amount: outputBefore + minOut, at: config.runtime.now() });
+}
+
+/** What they hold now is not known any more; where that cannot be noted, it is read anew when it is old. */
+async function forgetBoth({ ledger }: Core, { expected }: Pick<SignedSwap, 'expected'>): Promise<void> {
+  await Promise.all([ledger.forget(expected.source), ledger.forget(expected.output)]).catch(() => undefined);
+}
+
+// What Jupiter's program fails with when the price moved: a new quote may well do.
+const PRICE_MOVED = /SlippageToleranceExceeded|ExactOutAmountNotMatched|"Custom":(?:6001|6017)\b/;
+
+function feesOf(failed: ExactChangeError<'swap_failed'> | undefined): bigint {
+  return BigInt(failed?.details.feeLamports ?? 0);
+}
+
+/** What the last try ended with, and the fee of a try before it that landed and failed: it is gone, whatever else came of the swap. */
+function withFees(error: unknown, failed: ExactChangeError<'swap_failed'> | undefined): unknown {
+  if (failed === undefined || !isExactChangeError(error) || error.funds !== 'untouched') return error;
+  if (!isExactChangeError(error, 'swap_failed')) return swapFailed(failed.details, error);
+  return swapFailed({ ...error.details, feeLamports: (BigInt(error.details.feeLamports) + feesOf(failed)).toString() });
+}
+
+function worthAnother(error: unknown): boolean {
+  if (isExactChangeError(error, 'swap_expired')) return true;
+  return (
+    (isExactChangeError(error, 'swap_failed') || isExactChangeError(error, 'simulation_failed')) && PRICE_MOVED.test(error.details.reason)
+  );
+}

@@ -1,0 +1,29 @@
+import type { Core } from '../context.js';
+import type { Open } from '../reconcile/payment-monitor.js';
+
+type Record = Open['attempt'];
+
+/** The last write of each attempt, done or under way. */
+const writes = new WeakMap<Open, Promise<unknown>>();
+
+/**
+ * Writes an attempt as it stands after a change, and makes the change once that is written. One write after the other: two at once may land
+ * in the wrong order, and the older one would stand.
+ */
+export function save({ journal }: Core, open: Open, change: (attempt: Record) => Record = (attempt) => attempt): Promise<void> {
+  const write = (writes.get(open) ?? Promise.resolve()).then(async () => {
+    await journal.put(change(open.attempt));
+    // To what it is by now: others may have changed it while it was written.
+    open.attempt = change(open.attempt);
+  });
+  writes.set(
+    open,
+    write.catch(() => undefined),
+  );
+  return write;
+}
+
+/** Resolves once what is being written of an attempt now is written, or is not. */
+export async function written(open: Open): Promise<void> {
+  await writes.get(open);
+}

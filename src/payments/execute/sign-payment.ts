@@ -1,0 +1,165 @@
+import { base58 } from '@scure/base';
+import { untilAborted } from '../../internal/deadline.js';
+import { TransactionError } from '../../errors.js';
+import type { Reading } from '../../journal/account-balance.js';
+import type { SignedPayment } from '../../journal/types.js';
+import { isGoodSignature } from '../../solana/keys.js';
+import { assembleTransaction } from '../../solana/transactions/transaction.js';
+import type { Lifetime } from '../../solana/types.js';
+import { buildExactPayment } from '../../protocols/x402/exact.js';
+import { createPaymentId, encodePayment, offersPaymentId } from '../../protocols/x402/payload.js';
+import { checkOwnPayment } from '../../protocols/x402/self-check.js';
+import type { Choice } from '../plan/choose.js';
+import type { Core } from '../context.js';
+import { nonceFor, type Purpose } from './payment-nonce.js';
+import { patientSigner } from './signer-timeout.js';
+
+const NONCE_BYTES = 16;
+const PAYMENT_ID_BYTES = 16;
+
+// The slot comes with a cached blockhash of a node at `confirmed`; a short fork may count a little differently.
+const SLOT_MARGIN = 64;
+
+/** A payment's message, built and checked, and what finds it on chain. */
+export interface Composed {
+  readonly message: Uint8Array;
+  readonly memo: string | undefined;
+  readonly blockhash: string;
+  readonly lastValidBlockHeight: bigint;
+  /** It cannot land before this slot. */
+  readonly slot: number;
+  /** As of which the blockhash was valid. */
+  readonly blockhashSlot: number;
+}
+
+/** Builds the payment for a choice and checks it against itself. */
+export async function composePayment(
+  core: Core,
+  { offer, facts }: Choice,
+  purpose: Purpose,
+  signal: AbortSignal | undefined,
+): Promise<Composed> {
+  const { signer, runtime } = core.config;
+  const [own, theirs] = await Promise.all([core.blockhashes.fresh({ signal }), judgeHash(core, offer.recentBlockhash, signal)]);
+  const { blockhash, lastValidBlockHeight, slot: blockhashSlot } = theirs === undefined ? own : boundBy(own, theirs);
+  const built = {
+    offer,
+    payer: signer.address,
+    source: facts.source,
+    destination: facts.destination,
+    tokenProgram: facts.tokenProgram,
+    decimals: facts.decimals,
+    blockhash,
+    nonce: nonceFor(purpose, runtime.randomBytes),
+    // What tells apart payments without a nonce of their own.
+    price: BigInt(await core.next(blockhash)),
+  };
+  const { message, memo } = buildExactPayment(built);
+  checkOwnPayment(message, built);
+  return { message, memo, blockhash, lastValidBlockHeight, slot: own.slot - SLOT_MARGIN, blockhashSlot };
+}
+
+interface TheirHash {
+  readonly blockhash: string;
+  /** As of which it was valid. */
+  readonly slot: number;
+}
+
+/** The seller's blockhash, if our own node takes it: one that is made up, expired or of another chain would make a payment whose life has no known end. */
+async function judgeHash(core: Core, blockhash: string | undefined, signal: AbortSignal | undefined): Promise<TheirHash | undefined> {
+  if (blockhash === undefined) return undefined;
+  // Not worth failing for: ours does as well.
+  const answer = await core.rpc.isBlockhashValid(blockhash, { signal }).catch(() => undefined);
+  return answer?.valid === true ? { blockhash, slot: answer.slot } : undefined;
+}
+
+/** No hash that is valid at a slot outlives the newest of that slot, and a chain grows by at most one block a slot. */
+function boundBy(own: Lifetime & { readonly slot: number }, { blockhash, slot }: TheirHash): Lifetime & { readonly slot: number } {
+  return { blockhash, lastValidBlockHeight: own.lastValidBlockHeight + BigInt(Math.max(0, slot - own.slot)), slot };
+}
+
+/** Throws `header_too_large` where the payment could not be presented, before anything is swapped or signed for it. */
+export function checkHeader(core: Core, choice: Choice): void {
+  const { offer, facts } = choice;
+  const { message } = buildExactPayment({
+    offer,
+    payer: core.config.signer.address,
+    source: facts.source,
+    destination: facts.destination,
+    tokenProgram: facts.tokenProgram,
+    decimals: facts.decimals,
+    // What the real ones are does not change the length.
+    blockhash: facts.source,
+    nonce: new Uint8Array(NONCE_BYTES),
+    price: 1n,
+  });
+  headerOf(choice, assembleTransaction(message, new Map()), createPaymentId(new Uint8Array(PAYMENT_ID_BYTES)));
+}
+
+function headerOf({ terms, offer }: Choice, transaction: Uint8Array, paymentId: string): SignedPayment['header'] {
+  return encodePayment({ paymentRequired: terms, offer, transaction, ...(offersPaymentId(terms) ? { paymentId } : {}) });
+}
+
+/**
+ * Builds, checks and signs the payment for a choice. Nothing leaves.
+ *
+ * @param before - What the chain showed of the account that it leaves from.
+ */
+export async function signPayment(
+  core: Core,
+  choice: Choice,
+  purpose: Purpose,
+  before: Reading | undefined,
+  signal: AbortSignal | undefined,
+): Promise<SignedPayment> {
+  const { signer, runtime } = core.config;
+  const { offer, facts } = choice;
+  const { message, memo, blockhash, lastValidBlockHeight, slot, blockhashSlot } = await composePayment(core, choice, purpose, signal);
+  const signature = await untilAborted(askSigner(core, message, offer, purpose.url, signal), signal);
+  const transaction = assembleTransaction(message, new Map([[signer.address, signature]]));
+  return {
+    header: headerOf(choice, transaction, createPaymentId(runtime.randomBytes(PAYMENT_ID_BYTES))),
+    payerSignature: base58.encode(signature),
+    source: facts.source,
+    ...(memo === undefined ? {} : { memo }),
+    ...(before === undefined ? {} : { before: { amount: before.amount.toString(), slot: before.slot } }),
+    slot,
+    blockhash,
+    blockhashSlot,
+    lastValidBlockHeight: lastValidBlockHeight.toString(),
+    ...(offersPaymentId(choice.terms) ? { hasPaymentId: true } : {}),
+  };
+}
+
+async function askSigner(
+  core: Core,
+  message: Uint8Array,
+  offer: Choice['offer'],
+  url: string,
+  signal: AbortSignal | undefined,
+): Promise<Uint8Array> {
+  const { signer, network } = core.config;
+  const { mint, payTo } = offer;
+  let signature: Uint8Array | undefined;
+  try {
+    const intent = { kind: 'payment', network, mint, amount: offer.amount.toString(), payTo, url } as const;
+    signature = await patientSigner(core, signal).signMessage(message.slice(), intent);
+  } catch (cause) {
+    throw new TransactionError(
+      'signing_failed',
+      'The signer refused or failed to sign the payment, or did not answer in time. Nothing was sent; see cause.',
+      {
+        details: { address: signer.address },
+        cause,
+      },
+    );
+  }
+  if (isGoodSignature(signer, message, signature)) return signature;
+  throw new TransactionError(
+    'signing_failed',
+    'The signer returned a signature that does not fit the payment: it may have changed the message. Nothing was sent.',
+    {
+      details: { address: signer.address },
+    },
+  );
+}

@@ -1,0 +1,18 @@
+import { bounded } from '../../internal/bounded.js';
+import type { Signer } from '../../solana/signer.js';
+import type { Core } from '../context.js';
+
+/**
+ * The wallet's signer, whose calls fail where it does not answer in time, the caller gives up or the client closes: locks and budgets wait
+ * for it. What it signs too late is dropped, and has never left.
+ */
+export function patientSigner({ config, closing }: Pick<Core, 'config' | 'closing'>, signal: AbortSignal | undefined): Signer {
+  const { signer, timeouts } = config;
+  const late = () => new Error(`The signer did not answer within timeouts.signer, ${timeouts.signer} ms.`);
+  return {
+    address: signer.address,
+    signMessage: (message, intent) =>
+      // In an async function: a signer may throw at once.
+      bounded(timeouts.signer, late, [signal, closing.signal], async () => signer.signMessage(message, intent)),
+  };
+}

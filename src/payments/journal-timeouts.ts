@@ -1,0 +1,89 @@
+import { isExactChangeError, TransportError } from '../errors.js';
+import type { Coordination, Journal } from '../journal/types.js';
+import { bounded } from '../internal/bounded.js';
+
+type Call = <T>(step: string, work: () => Promise<T>) => Promise<T>;
+
+/** A journal that fails, or does not answer in time, rejects with `journal_unavailable`: money moves only where it is on record before. */
+export function guardJournal(journal: Journal, timeoutMs: number): Journal {
+  const call = callWithin(timeoutMs);
+  const owners = journal.owners?.bind(journal);
+  return {
+    reserve: (attempt, caps) => call('reserve', () => journal.reserve(attempt, caps)),
+    put: (attempt) => call('put', () => journal.put(attempt)),
+    raise: (attempt, caps) => call('raise', () => journal.raise(attempt, caps)),
+    release: (id) => call('release', () => journal.release(id)),
+    similar: (owner, fingerprint, key) => call('similar', () => journal.similar(owner, fingerprint, key)),
+    attempts: (owner, filter) => eachWithin(call, () => journal.attempts(owner, filter)),
+    ...(owners === undefined ? {} : { owners: () => eachWithin(call, owners) }),
+    used: (owner, caps, now) => call('used', () => journal.used(owner, caps, now)),
+  };
+}
+
+/** The same for what several processes share. Waiting for a lock is the caller's to bound. */
+export function guardCoordination({ ledger, locks, claims, next }: Coordination, timeoutMs: number): Coordination {
+  const call = callWithin(timeoutMs);
+  // By attempt: a claim that arrives late must not outlive the drop that was asked for after it.
+  const claiming = new Map<string, Promise<unknown>>();
+  const take = (id: string) => {
+    const work = claims.take(id);
+    const done = work.catch(() => undefined).finally(() => void (claiming.get(id) === done && claiming.delete(id)));
+    claiming.set(id, done);
+    return work;
+  };
+  const drop = async (id: string) => {
+    await claiming.get(id);
+    await claims.drop(id);
+  };
+  return {
+    ledger: {
+      available: (account, isFresh) => call('balance', () => ledger.available(account, isFresh)),
+      held: (account) => call('balance', () => ledger.held(account)),
+      see: (account, known, moved) => call('balance', () => ledger.see(account, known, moved)),
+      forget: (account) => call('balance', () => ledger.forget(account)),
+      take: (account, id, amount, isFresh) => call('hold', () => ledger.take(account, id, amount, isFresh)),
+      hold: (account, id, amount) => call('hold', () => ledger.hold(account, id, amount)),
+      spend: (account, id, slot) => call('hold', () => ledger.spend(account, id, slot)),
+      release: (account, id) => call('hold', () => ledger.release(account, id)),
+    },
+    locks,
+    claims: {
+      take: (id) => call('claim', () => take(id)),
+      drop: (id) => call('claim', () => drop(id)),
+      live: (ids) => call('claim', () => claims.live(ids)),
+    },
+    next: (name) => call('next', () => next(name)),
+  };
+}
+
+function callWithin(timeoutMs: number): Call {
+  const late = () => new Error(`The journal did not answer within timeouts.journal, ${timeoutMs} ms.`);
+  return async (step, work) => {
+    try {
+      // In an async function: a journal may throw at once.
+      return await bounded(timeoutMs, late, [], async () => work());
+    } catch (cause) {
+      // It may well say itself what is wrong.
+      if (isExactChangeError(cause)) throw cause;
+      throw new TransportError(
+        'journal_unavailable',
+        'The journal could not be read or written, so nothing more was signed or sent. Repair it, then try again.',
+        { details: { step }, cause },
+      );
+    }
+  };
+}
+
+async function* eachWithin<T>(call: Call, list: () => AsyncIterable<T>): AsyncIterable<T> {
+  const iterator = list()[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const next: IteratorResult<T, unknown> = await call('attempts', () => iterator.next());
+      if (next.done === true) return;
+      yield next.value;
+    }
+  } finally {
+    // A reader that stops early leaves a cursor open.
+    await call('attempts', async () => iterator.return?.()).catch(() => undefined);
+  }
+}

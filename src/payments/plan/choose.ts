@@ -1,0 +1,245 @@
+import { startDeadline, type Deadline } from '../../internal/deadline.js';
+import { isExactChangeError, PolicyError, ProtocolError, TransportError, type ExactChangeError, type OfferRefusal } from '../../errors.js';
+import { startGivingWay } from '../../internal/low-priority.js';
+import { checkPayment } from '../../policy/caps.js';
+import { checkOffer, checkPlace } from '../../policy/lists.js';
+import { readOffers, type OfferReading } from '../../protocols/x402/offers.js';
+import type { Offer, PaymentRequired } from '../../protocols/x402/types.js';
+import type { Core } from '../context.js';
+import { broughtBy, findFunding, isPinned, shortOf, type Funding } from './funding.js';
+import { spendOf } from './plan.js';
+import { survey, type Facts } from './offer-accounts.js';
+import { valueOf } from './usd-price.js';
+
+/** The offer to pay, and how. */
+export interface Choice {
+  /** The envelope that the offer is from. */
+  readonly terms: PaymentRequired;
+  readonly offer: Offer;
+  readonly facts: Facts;
+  /** Millionths of a dollar; undefined where the mint has no price. */
+  readonly microUsd: bigint | undefined;
+  /** The swap that gets what is missing, where one had to be compared already. */
+  readonly funding: Funding | undefined;
+  readonly refused: readonly OfferRefusal[];
+}
+
+interface Priced {
+  readonly offer: Offer;
+  readonly facts: Facts;
+  readonly microUsd: bigint | undefined;
+}
+
+// Quotes are scarce: of several offers that all need a swap, so many are compared.
+const MAX_COMPARED = 3;
+/** Offers in tokens that are not pinned whose price is asked for, for one 402: a seller may name any number of tokens. */
+const MAX_UNPINNED = 3;
+/** For all that is asked to compare the offers of one 402, in milliseconds. */
+const COMPARE_MS = 30_000;
+
+/** How to choose. */
+export interface ChooseOptions {
+  /** Of the place that asks. */
+  readonly host: string;
+  readonly signal: AbortSignal | undefined;
+  /** Find the swap even where there is nothing to compare it with. */
+  readonly quote: boolean;
+  /** Refuses offers for a reason of the call's own. */
+  readonly refuse?: (offer: Offer, microUsd: bigint | undefined) => ExactChangeError | undefined;
+}
+
+/**
+ * Chooses among `accepts`: allowed, payable without a swap, then cheapest including the swap, then the seller's order.
+ * Throws where nothing is payable, with every entry's reason.
+ */
+export async function choose(core: Core, terms: PaymentRequired, options: ChooseOptions): Promise<Choice> {
+  const deadline = startDeadline(COMPARE_MS, options.signal);
+  // A seller that names its own tokens may have any number of them priced, at any number of hosts.
+  const givingWay = startGivingWay(deadline.signal);
+  const signalFor = ({ mint }: Offer) => (isPinned(core, mint) ? deadline.signal : givingWay.signal);
+  try {
+    return await chooseBefore(core, terms, options, deadline, signalFor);
+  } catch (error) {
+    throw inTime(deadline, error);
+  } finally {
+    givingWay.end();
+    deadline.end();
+  }
+}
+
+async function chooseBefore(
+  core: Core,
+  terms: PaymentRequired,
+  options: ChooseOptions,
+  deadline: Deadline,
+  signalFor: (offer: Offer) => AbortSignal,
+): Promise<Choice> {
+  const { network, signer, policy } = core.config;
+  const misplaced = checkPlace(policy, options.host);
+  if (misplaced !== undefined) throw misplaced;
+  let envelope = terms;
+  let readings = readOffers(terms, network, signer.address);
+  if (terms.fallback !== undefined && !readings.some((one) => one.ok)) {
+    envelope = terms.fallback;
+    readings = readOffers(envelope, network, signer.address);
+  }
+  const refused = new Map<number, ExactChangeError>();
+  const untrusted = new Map(readings.flatMap((one) => (one.ok ? [] : [[one.refusal.index, one.refusal] as const])));
+  for (const reading of readings) if (!reading.ok) refused.set(reading.refusal.index, reading.error);
+  const done = (chosen: Priced, funding: Funding | undefined): Choice => ({
+    terms: envelope,
+    ...chosen,
+    funding,
+    refused: refusals(refused, untrusted),
+  });
+
+  const welcome: Offer[] = [];
+  for (const { offer } of readings.filter(isOk)) {
+    const refusal = checkOffer(policy, offer);
+    if (refusal === undefined) welcome.push(offer);
+    else refused.set(offer.index, refusal);
+  }
+  const priced: Priced[] = [];
+  let unpinned = 0;
+  for (const one of await survey(core, welcome, deadline.signal)) {
+    if ('error' in one) refused.set(one.offer.index, one.error);
+    else if (!isPinned(core, one.offer.mint) && (unpinned += 1) > MAX_UNPINNED) refused.set(one.offer.index, notPriced(one.offer));
+    else priced.push({ offer: one.offer, facts: one.facts, microUsd: undefined });
+  }
+
+  let unpriced: ExactChangeError | undefined;
+  const allowed = async (one: Priced): Promise<Priced | undefined> => {
+    const { mint, amount } = one.offer;
+    const microUsd = await valueOf(core, mint, amount, one.facts.decimals, signalFor(one.offer)).catch((error: unknown) =>
+      asUnpriced(inTime(deadline, error)),
+    );
+    if (isExactChangeError(microUsd)) {
+      refused.set(one.offer.index, microUsd);
+      if (microUsd.name === 'TransportError') unpriced ??= microUsd;
+      return undefined;
+    }
+    const spend = spendOf({ offer: one.offer, microUsd }, options.host);
+    const refusal = checkPayment(policy, spend) ?? options.refuse?.(one.offer, microUsd);
+    if (refusal !== undefined) refused.set(one.offer.index, refusal);
+    return refusal === undefined ? { ...one, microUsd } : undefined;
+  };
+  const held = priced.filter(({ offer, facts }) => facts.available >= offer.amount);
+  const payable = byPrice(await keep(held, allowed));
+  if (payable[0] !== undefined) return done(payable[0], undefined);
+
+  const short = byPrice(
+    await keep(
+      priced.filter((one) => !held.includes(one)),
+      allowed,
+    ),
+  );
+  if (!core.config.autoSwap) for (const one of short) refused.set(one.offer.index, shortOf(one.offer, one.facts));
+  else if (short.length === 1 && short[0] !== undefined && !options.quote) return done(short[0], undefined);
+  else {
+    const funded: Funded[] = [];
+    for (const one of short.slice(0, MAX_COMPARED)) {
+      const funding = await findFunding(core, one.offer, one.facts, one.offer.amount, {
+        signal: signalFor(one.offer),
+        // The cheapest as it stands is mostly the one that is paid.
+        toSwap: !options.quote && one === short[0],
+      }).catch((error: unknown) => asRefusal(inTime(deadline, error)));
+      if (isExactChangeError(funding)) refused.set(one.offer.index, funding);
+      else funded.push({ one, funding });
+    }
+    const best = cheapest(funded);
+    if (best !== undefined) return done(best.one, best.funding);
+  }
+  // Where Jupiter is away, that is the reason, and trying again helps.
+  if (unpriced !== undefined) throw unpriced;
+  throw nothingPayable(refused, refusals(refused, untrusted));
+}
+
+function isOk(reading: OfferReading): reading is OfferReading & { ok: true } {
+  return reading.ok;
+}
+
+async function keep<T>(list: readonly T[], pick: (one: T) => Promise<T | undefined>): Promise<T[]> {
+  const kept: T[] = [];
+  for (const one of list) {
+    const picked = await pick(one);
+    if (picked !== undefined) kept.push(picked);
+  }
+  return kept;
+}
+
+function notPriced({ mint }: Offer): PolicyError {
+  return new PolicyError(
+    'price_unknown',
+    `Of one 402, at most ${MAX_UNPINNED} offers in tokens that are not pinned are priced, and the offer in ${mint} comes after them. The seller has to offer fewer.`,
+    { details: { mint } },
+  );
+}
+
+/** What a step failed with, in words of ours if it was its deadline. */
+function inTime({ passed, signal }: Deadline, error: unknown): unknown {
+  if (!passed || error !== signal.reason) return error;
+  return new TransportError(
+    'timeout',
+    `The offers could not be compared within ${COMPARE_MS} ms, for Jupiter or the RPC node is slow. Nothing was signed; try again.`,
+    { details: { step: 'choose', timeoutMs: COMPARE_MS } },
+  );
+}
+
+/** A price that could not be asked for refuses its offer, also where a cap in base units would hold: without it the dollar caps count nothing. */
+function asUnpriced(error: unknown): ExactChangeError {
+  if (isExactChangeError(error) && (error.name === 'TransportError' || error.name === 'QuoteError')) return error;
+  throw error;
+}
+
+function byPrice(list: readonly Priced[]): Priced[] {
+  const rank = ({ microUsd }: Priced) => (microUsd === undefined ? 2n ** 128n : microUsd);
+  return [...list].sort((a, b) => (rank(a) < rank(b) ? -1 : rank(a) > rank(b) ? 1 : a.offer.index - b.offer.index));
+}
+
+interface Funded {
+  readonly one: Priced;
+  readonly funding: Funding;
+}
+
+/** Swaps out of the same token compare by what they take for the payment itself; others keep the order of their prices. */
+function cheapest(funded: readonly Funded[]): Funded | undefined {
+  return funded.reduce<Funded | undefined>((best, next) => {
+    if (best === undefined) return next;
+    return best.funding.inputMint === next.funding.inputMint && costsLess(next, best) ? next : best;
+  }, undefined);
+}
+
+/** A swap may bring more than the payment takes, and what is left over is no cost: both are compared at the rate of their swap. */
+function costsLess(a: Funded, b: Funded): boolean {
+  const cost = ({ one, funding }: Funded) => one.offer.amount * funding.maxInAmount;
+  return cost(a) * broughtBy(b.funding) < cost(b) * broughtBy(a.funding);
+}
+
+/** What concerns one offer refuses that offer; what concerns everything (a dead node, say) ends the call. */
+function asRefusal(error: unknown): ExactChangeError {
+  if (isExactChangeError(error) && ['QuoteError', 'FundsError', 'PolicyError'].includes(error.name)) return error;
+  throw error;
+}
+
+function refusals(refused: ReadonlyMap<number, ExactChangeError>, read: ReadonlyMap<number, OfferRefusal>): OfferRefusal[] {
+  return [...refused].sort(([a], [b]) => a - b).map(([index, { code, message }]) => read.get(index) ?? { index, code, message });
+}
+
+const ELSEWHERE: readonly string[] = ['unsupported_network', 'unsupported_offer'];
+
+/** One entry that was meant for us gives its own reason; several are listed. */
+function nothingPayable(refused: ReadonlyMap<number, ExactChangeError>, offers: readonly OfferRefusal[]): ExactChangeError {
+  const errors = [...refused.values()];
+  const ours = errors.filter(({ code }) => !ELSEWHERE.includes(code));
+  const only = ours.length === 1 ? ours[0] : errors.length === 1 ? errors[0] : undefined;
+  if (only !== undefined) return only;
+  const codes = [...new Set(offers.map(({ code }) => code))].join(', ');
+  return new ProtocolError(
+    'no_payable_offer',
+    `None of the ${offers.length} offers can be paid (${codes}). Each offer's reason is in details.offers.`,
+    {
+      details: { offers },
+      ...(ours[0] === undefined ? {} : { cause: ours[0] }),
+    },
+  );
+}

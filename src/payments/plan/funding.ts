@@ -1,0 +1,281 @@
+import { maxAmount, U64_MAX } from '../../amount.js';
+import { FundsError, isExactChangeError, type ExactChangeError } from '../../errors.js';
+import { pinnedMint, WSOL_MINT } from '../../network.js';
+import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
+import type { Address } from '../../solana/types.js';
+import { orderCandidates, type Candidate, type Holdings } from '../../swaps/quote/candidates.js';
+import type { SwapQuote } from '../../swaps/types.js';
+import type { Offer } from '../../protocols/x402/types.js';
+import { askPlan } from './service-plan.js';
+import type { Core } from '../context.js';
+import { readHoldings } from './holdings.js';
+import { askForPayment, checkAvailable } from './swap-quote.js';
+import type { Facts } from './offer-accounts.js';
+import { worthOf, type Worth } from './usd-price.js';
+
+/** How to get what is missing: a swap by quote, or SOL wrapped as it is. */
+export type Funding = { readonly inputMint: Address; readonly maxInAmount: bigint } & (
+  | {
+      readonly quote: SwapQuote;
+      /** What may be spent of the input, however often it is quoted anew. */
+      readonly available: bigint;
+      /** What the service built for the quote, where it was asked for both at once. */
+      readonly built?: unknown;
+    }
+  | { readonly wrap: bigint }
+);
+
+// jupiter.md 5.4: quotes are scarce, and a wallet may hold a hundred tokens.
+export const MAX_CANDIDATES = 3;
+
+// jupiter.md 2.4: about so many calls for one payment.
+const MAX_UNSELLABLE = 8;
+const MAX_VALUED = 5;
+
+// Fees, and the rent of the accounts that a swap may have to create; what it really takes is checked against the wallet before signing.
+const KEEP_LAMPORTS = 8_000_000n;
+
+/** How to look for a swap. */
+export interface FundingOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Tokens that are not swapped from: a swap out of them came to nothing, {@link concernsCandidate}. */
+  readonly except?: ReadonlySet<Address>;
+  /** It will be made, most likely: a service is asked for its transaction along with the quote. */
+  readonly toSwap?: boolean;
+  /** No more than what is missing, however small that is. */
+  readonly exact?: boolean;
+}
+
+/**
+ * Finds a token to swap from and a quote that brings at least what is missing: a little more where that is affordable, so that
+ * small calls do not each cost a swap. Throws `insufficient_funds`, or the last candidate's reason.
+ *
+ * @param needed - Base units that have to be there in the end, for this payment and those that wait with it.
+ */
+export async function findFunding(
+  core: Core,
+  offer: Offer,
+  facts: Facts,
+  needed: bigint,
+  { signal, except = new Set(), toSwap = false, exact = false }: FundingOptions,
+): Promise<Funding> {
+  const { mint } = offer;
+  const missing = needed - facts.available;
+  const holdings = await readHoldings(core, [], signal);
+  if (mint === WSOL_MINT && core.config.swapFrom?.includes(WSOL_MINT) !== false && !except.has(WSOL_MINT)) {
+    const native = holdings.lamports - (await core.ledger.held(holdings.wallet)) - KEEP_LAMPORTS;
+    // Wrapping needs no market: without a price there is no float.
+    const float = exact ? missing : maxAmount(missing, await floatOf(core, mint, facts.decimals, signal).catch(noneWithoutPrice));
+    const wrap = native >= float ? float : missing;
+    if (native >= wrap) return { inputMint: WSOL_MINT, maxInAmount: wrap, wrap };
+  }
+  const candidates = orderCandidates(holdings, {
+    outputMint: mint,
+    keepLamports: KEEP_LAMPORTS,
+    swapFrom: core.config.swapFrom,
+    reserved: await reservedOf(core, holdings),
+  }).filter((candidate) => !except.has(candidate.mint));
+  if (candidates.length === 0) throw short(mint, needed, facts);
+  const float = exact ? missing : maxAmount(missing, await floatOf(core, mint, facts.decimals, signal));
+  // Any candidate that affords the float comes before one that affords no more than this payment, or two tokens would be swapped to and fro.
+  const wanted = float > missing ? [float, missing] : [missing];
+  const reasons: ExactChangeError[] = [];
+  const inOrder = candidatesByValue(core, candidates, signal);
+  const unsellable = new Set<Address>();
+  for (const amount of wanted) {
+    const foreseen = toSwap ? await foresee(core, offer, await inOrder.first(), amount, signal) : undefined;
+    if (foreseen !== undefined) return foreseen;
+    let compared = 0;
+    for await (const candidate of inOrder.all()) {
+      if (unsellable.has(candidate.mint)) continue;
+      if (compared >= MAX_CANDIDATES || unsellable.size >= MAX_UNSELLABLE) break;
+      const quote = await quoteFrom(core, candidate, mint, amount, signal).catch(asReason);
+      if (!isExactChangeError(quote)) return fundedBy(candidate, quote);
+      reasons.push(quote);
+      // What has no market must not stand in the way of what has one: wallets are sent worthless tokens by the trillion.
+      if (quote.code === 'no_route' || quote.code === 'price_unknown') unsellable.add(candidate.mint);
+      else compared += 1;
+    }
+    if (!reasons.some(({ code }) => code === 'insufficient_funds')) break;
+  }
+  // The best candidate's reason says the most, unless it merely holds too little.
+  throw reasons.find(({ code }) => code !== 'insufficient_funds') ?? short(mint, needed, facts);
+}
+
+/**
+ * The swap of the first candidate that holds enough, as a distant service plans it in one call. It is judged as the quote of that candidate would
+ * be; undefined where it would not pass for it, and each part has to be asked for.
+ */
+async function foresee(
+  core: Core,
+  offer: Offer,
+  candidates: readonly Candidate[],
+  amount: bigint,
+  signal: AbortSignal | undefined,
+): Promise<Funding | undefined> {
+  if (core.transport.distant !== true) return undefined;
+  const candidate = await firstThatPays(core, candidates, offer.mint, amount, signal);
+  if (candidate === undefined) return undefined;
+  const planned = await askPlan(core, offer, { inputMint: candidate.mint, amount }, signal);
+  if (planned === undefined) return undefined;
+  const quote = await quoteFrom(core, candidate, offer.mint, amount, signal, planned.quote).catch(asReason);
+  return isExactChangeError(quote) ? undefined : { ...fundedBy(candidate, quote), built: planned.transaction };
+}
+
+/** By the client's own prices, so that no quote is asked for of what cannot be enough. What has no price may be. */
+async function firstThatPays(
+  core: Core,
+  candidates: readonly Candidate[],
+  mint: Address,
+  amount: bigint,
+  signal: AbortSignal | undefined,
+): Promise<Candidate | undefined> {
+  const wanted = (await priceOf(core, mint, signal))?.least(amount) ?? 0n;
+  for (const candidate of candidates) {
+    const worth = await priceOf(core, candidate.mint, signal);
+    if (worth === undefined || worth.most(candidate.available) >= wanted) return candidate;
+  }
+  return undefined;
+}
+
+/** Whatever keeps it from being known is met again by the check that needs it. */
+function priceOf(core: Core, mint: Address, signal: AbortSignal | undefined): Promise<Worth | undefined> {
+  return worthOf(core, mint, signal).catch((error: unknown) => {
+    if (isExactChangeError(error)) return undefined;
+    throw error;
+  });
+}
+
+function fundedBy({ mint, available }: Candidate, quote: SwapQuote): Funding & { readonly quote: SwapQuote } {
+  return { inputMint: mint, maxInAmount: BigInt(quote.maxInAmount), quote, available };
+}
+
+interface Queue {
+  /** Those that are tried first, with no more asked for than their order needs. */
+  first(): Promise<readonly Candidate[]>;
+  all(): AsyncIterable<Candidate>;
+}
+
+/**
+ * Gives out candidates in their order: the caller's own, or stablecoins, SOL, then others by value. Others are priced only when they are
+ * reached, and only where there are several: a price costs a quote.
+ */
+function candidatesByValue(core: Core, candidates: readonly Candidate[], signal: AbortSignal | undefined): Queue {
+  const { network, swapFrom } = core.config;
+  const isPinned = ({ mint }: Candidate) => pinnedMint(network, mint) !== undefined;
+  const first = swapFrom === undefined ? candidates.filter(isPinned) : candidates;
+  const others = candidates.filter((candidate) => !first.includes(candidate));
+  let sorted: readonly Candidate[] | undefined;
+  const rest = async () => (sorted ??= others.length > 1 ? await byValue(core, others, signal) : others);
+  return {
+    first: async () => (first.length > 0 ? first : rest()),
+    async *all() {
+      yield* first;
+      yield* await rest();
+    },
+  };
+}
+
+async function byValue(core: Core, candidates: readonly Candidate[], signal: AbortSignal | undefined): Promise<Candidate[]> {
+  const valued: { candidate: Candidate; microUsd: bigint }[] = [];
+  let unpriced = 0;
+  for (const candidate of candidates) {
+    if (unpriced >= MAX_UNSELLABLE || valued.length >= MAX_VALUED) break;
+    const worth = await worthOf(core, candidate.mint, signal);
+    if (worth === undefined) unpriced += 1;
+    else valued.push({ candidate, microUsd: worth.least(candidate.available) });
+  }
+  valued.sort((a, b) => (a.microUsd < b.microUsd ? 1 : a.microUsd > b.microUsd ? -1 : 0));
+  const priced = valued.map(({ candidate }) => candidate);
+  // Without a price they may still be bounded by the caller's own policy.
+  return [...priced, ...candidates.filter((candidate) => !priced.includes(candidate))];
+}
+
+/** Base units of the asked-for mint that it brings at least. */
+export function broughtBy(funding: Funding): bigint {
+  return 'quote' in funding ? BigInt(funding.quote.minOutAmount) : funding.wrap;
+}
+
+/** The refusal of an offer whose token the wallet holds too little of. */
+export function shortOf({ mint, amount }: Offer, { available }: Facts): FundsError {
+  return new FundsError(
+    'insufficient_funds',
+    `The price is ${amount} base units of ${mint}, and the wallet can spend ${available}. Fund it, or turn autoSwap on to swap from another token.`,
+    { details: { mint, required: amount.toString(), available: available.toString() } },
+  );
+}
+
+async function quoteFrom(
+  core: Core,
+  candidate: Candidate,
+  mint: Address,
+  wanted: bigint,
+  signal: AbortSignal | undefined,
+  given?: Readonly<Record<string, unknown>>,
+): Promise<SwapQuote> {
+  const slippageBps = core.config.policy.maxSlippageBps;
+  const request = { inputMint: candidate.mint, outputMint: mint, amount: wanted.toString(), swapMode: 'ExactOut' as const, slippageBps };
+  const quote = await askForPayment(core, request, signal, given);
+  checkAvailable(quote, candidate.available);
+  return quote;
+}
+
+/** Whether a mint is one of those whose worth no seller can make up. */
+export function isPinned({ config }: Core, mint: Address): boolean {
+  return pinnedMint(config.network, mint) !== undefined;
+}
+
+/** `policy.minSwap` in base units of a mint; 0 if the mint is not pinned or has no price, or no account could hold so much of it. */
+async function floatOf(core: Core, mint: Address, decimals: number, signal: AbortSignal | undefined): Promise<bigint> {
+  if (!isPinned(core, mint)) return 0n;
+  const float = (await worthOf(core, mint, signal, decimals))?.amountOf(core.config.policy.minSwap) ?? 0n;
+  return float > U64_MAX ? 0n : float;
+}
+
+function noneWithoutPrice(error: unknown): bigint {
+  if (isExactChangeError(error)) return 0n;
+  throw error;
+}
+
+// Before anything was signed: what a token, its account or its market is to blame for.
+const CANDIDATE_CODES: readonly string[] = [
+  'account_unusable',
+  'unknown_mint',
+  'mint_not_supported',
+  'unsafe_swap',
+  'transaction_too_large',
+  'simulation_failed',
+  'no_route',
+  'price_impact_too_high',
+  'swap_overhead_too_high',
+  'price_unknown',
+  'quote_mismatch',
+  'amount_over_limit',
+];
+
+/** Whether a swap that failed may well do from another token: nothing of it was signed, and only its own token is to blame. */
+export function concernsCandidate(error: unknown): error is ExactChangeError {
+  return isExactChangeError(error) && error.funds === 'untouched' && CANDIDATE_CODES.includes(error.code);
+}
+
+/** What concerns one candidate passes to the next; what concerns all of them (a rate limit, an outage) ends the search. */
+function asReason(error: unknown): ExactChangeError {
+  if (concernsCandidate(error) || isExactChangeError(error, 'insufficient_funds')) return error;
+  throw error;
+}
+
+async function reservedOf(core: Core, { wallet, tokens }: Holdings): Promise<ReadonlyMap<Address, bigint>> {
+  const { ledger } = core;
+  const reserved = new Map<Address, bigint>();
+  for (const { address, account } of tokens) reserved.set(account.mint, await ledger.held(address));
+  const wrapped = associatedTokenAddress(wallet, WSOL_MINT, pinnedMint(core.config.network, WSOL_MINT)?.tokenProgram ?? '');
+  return reserved.set(WSOL_MINT, (await ledger.held(wallet)) + (await ledger.held(wrapped)));
+}
+
+function short(mint: Address, needed: bigint, { available }: Facts): FundsError {
+  return new FundsError(
+    'insufficient_funds',
+    `The payment needs ${needed} base units of ${mint}, the wallet can spend ${available}, and no token it holds is worth the difference. Fund the wallet.`,
+    { details: { mint, required: needed.toString(), available: available.toString() } },
+  );
+}

@@ -1,0 +1,31 @@
+import type { PinnedMint } from '../../network.js';
+import { associatedTokenAddress, decodeTokenAccount } from '../../solana/tokens/accounts.js';
+import type { Holdings } from '../../swaps/quote/candidates.js';
+import type { Core } from '../context.js';
+
+/**
+ * Reads all that the wallet holds, and remembers it.
+ *
+ * @param expected - Mints that are remembered as empty where the wallet has no account for them.
+ */
+export async function readHoldings(core: Core, expected: readonly PinnedMint[], signal: AbortSignal | undefined): Promise<Holdings> {
+  const { signer, runtime, network } = core.config;
+  const { ledger } = core;
+  const wallet = signer.address;
+  const [native, held] = await Promise.all([core.rpc.accounts([wallet], { signal }), core.rpc.tokenAccounts(wallet, { signal })]);
+  const at = runtime.now();
+  const tokens = held.accounts.flatMap(({ address, account: raw }) => {
+    const account = decodeTokenAccount(raw);
+    return account === undefined ? [] : [{ address, account }];
+  });
+  for (const { address, account } of tokens) {
+    // A frozen account is looked at again each time: it has a balance and cannot pay.
+    if (account.owner !== wallet || account.state !== 'initialized') continue;
+    await ledger.see(address, { amount: account.amount, at, slot: held.slot });
+  }
+  for (const { mint, tokenProgram } of expected) {
+    const account = associatedTokenAddress(wallet, mint, tokenProgram);
+    if (!held.accounts.some(({ address }) => address === account)) await ledger.see(account, { amount: 0n, at, slot: held.slot });
+  }
+  return { network, wallet, lamports: native.accounts[0]?.lamports ?? 0n, tokens };
+}

@@ -1,0 +1,178 @@
+import { FundsError, ProtocolError, type ExactChangeError } from '../../errors.js';
+import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, pinnedMint } from '../../network.js';
+import type { IsFresh } from '../../journal/account-balance.js';
+import { associatedTokenAddress, decodeMint, decodeTokenAccount } from '../../solana/tokens/accounts.js';
+import type { Account } from '../../solana/rpc/rpc.js';
+import type { Address } from '../../solana/types.js';
+import type { Offer } from '../../protocols/x402/types.js';
+import type { Core } from '../context.js';
+import { judgeMint } from './supported-mint.js';
+
+/** What the chain says about one offer. */
+export interface Facts {
+  readonly tokenProgram: Address;
+  readonly decimals: number;
+  /** Our token account. */
+  readonly source: Address;
+  /** The payee's token account. */
+  readonly destination: Address;
+  /** Base units that the wallet holds and has not promised to payments in flight. */
+  readonly available: bigint;
+}
+
+export type Surveyed = { readonly offer: Offer; readonly facts: Facts } | { readonly offer: Offer; readonly error: ExactChangeError };
+
+/** How long a balance is taken for true without asking again: other payers of the same wallet are rare. */
+const BALANCE_MAX_AGE_MS = 30_000;
+
+const MAX_ADDRESSES_A_CALL = 100;
+
+/** What a core has learned and need not ask again. */
+export interface Memory {
+  readonly mints: Map<Address, { readonly tokenProgram: Address; readonly decimals: number }>;
+  /** Payees' token accounts that are there, by address. */
+  readonly payees: Set<Address>;
+}
+
+const memories = new WeakMap<Core, Memory>();
+const KEPT = 1_000;
+
+/** Reads what the offers need of the chain in one round, and nothing that is known already. */
+export async function survey(core: Core, offers: readonly Offer[], signal: AbortSignal | undefined): Promise<Surveyed[]> {
+  const memory = memoryOf(core);
+  const wanted = await Promise.all(offers.map((offer) => unknowns(core, memory, offer)));
+  const accounts = await readAll(core, [...new Set(wanted.flat())], signal);
+  const surveyed: Surveyed[] = [];
+  for (const offer of offers) {
+    const facts = await learn(core, memory, offer, accounts);
+    surveyed.push('code' in facts ? { offer, error: facts } : { offer, facts });
+  }
+  return surveyed;
+}
+
+/** The balance of one of our accounts, less what is promised; undefined where it has to be read first. */
+export function knownAvailable(core: Core, source: Address): Promise<bigint | undefined> {
+  return core.ledger.available(source, freshIn(core));
+}
+
+/** Which balances are taken for true: none from before the clock was set back, and those that a machine has seen whose clock is a little ahead. */
+export function freshIn({ config: { runtime } }: Core): IsFresh {
+  return (at) => Math.abs(runtime.now() - at) <= BALANCE_MAX_AGE_MS;
+}
+
+function memoryOf(core: Core): Memory {
+  let memory = memories.get(core);
+  if (memory === undefined) memories.set(core, (memory = { mints: new Map(), payees: new Set() }));
+  return memory;
+}
+
+function programsOf(core: Core, memory: Memory, mint: Address): readonly Address[] {
+  const known = memory.mints.get(mint) ?? pinnedMint(core.config.network, mint);
+  // An unknown mint's program is read in the same round as the accounts that depend on it, so both are asked for.
+  return known === undefined ? [TOKEN_PROGRAM, TOKEN_2022_PROGRAM] : [known.tokenProgram];
+}
+
+async function unknowns(core: Core, memory: Memory, { mint, payTo }: Offer): Promise<Address[]> {
+  const wallet = core.config.signer.address;
+  const wanted: Address[] = memory.mints.has(mint) ? [] : [mint];
+  for (const program of programsOf(core, memory, mint)) {
+    const source = associatedTokenAddress(wallet, mint, program);
+    if ((await knownAvailable(core, source)) === undefined) wanted.push(source);
+    const destination = associatedTokenAddress(payTo, mint, program);
+    if (!memory.payees.has(destination)) wanted.push(payTo, destination);
+  }
+  return wanted;
+}
+
+interface Read {
+  readonly account: Account | null;
+  readonly slot: number;
+}
+
+async function readAll(core: Core, addresses: readonly Address[], signal: AbortSignal | undefined): Promise<Map<Address, Read>> {
+  const found = new Map<Address, Read>();
+  for (let from = 0; from < addresses.length; from += MAX_ADDRESSES_A_CALL) {
+    const page = addresses.slice(from, from + MAX_ADDRESSES_A_CALL);
+    const { slot, accounts } = await core.rpc.accounts(page, { signal });
+    page.forEach((address, index) => found.set(address, { account: accounts[index] ?? null, slot }));
+  }
+  return found;
+}
+
+async function learn(core: Core, memory: Memory, offer: Offer, accounts: ReadonlyMap<Address, Read>): Promise<Facts | ExactChangeError> {
+  const { mint, payTo } = offer;
+  const { signer, network, runtime } = core.config;
+  let facts = memory.mints.get(mint);
+  if (facts === undefined) {
+    const account = accounts.get(mint)?.account;
+    const decoded = account ? decodeMint(account) : undefined;
+    if (decoded === undefined)
+      return new FundsError(
+        'unknown_mint',
+        `There is no token mint at ${mint} on this network. Check the mint, and the network of the client.`,
+        { details: { mint } },
+      );
+    const problem = judgeMint(mint, decoded, pinnedMint(network, mint));
+    if (problem !== undefined) return problem;
+    facts = { tokenProgram: decoded.tokenProgram, decimals: decoded.decimals };
+    if (memory.mints.size >= KEPT) memory.mints.clear();
+    memory.mints.set(mint, facts);
+  }
+  const { tokenProgram, decimals } = facts;
+  const { claimedDecimals } = offer;
+  if (claimedDecimals !== undefined && claimedDecimals !== decimals && claimedDecimals !== String(decimals))
+    return otherDecimals(mint, decimals);
+  const destination = associatedTokenAddress(payTo, mint, tokenProgram);
+  if (!memory.payees.has(destination)) {
+    const problem = payeeProblem(offer, destination, accounts.get(payTo)?.account ?? null, accounts.get(destination)?.account ?? null);
+    if (problem !== undefined) return problem;
+    if (memory.payees.size >= KEPT) memory.payees.clear();
+    memory.payees.add(destination);
+  }
+  const source = associatedTokenAddress(signer.address, mint, tokenProgram);
+  const own = accounts.get(source);
+  if (own !== undefined) {
+    const { account, slot } = own;
+    const decoded = account ? decodeTokenAccount(account) : undefined;
+    if (decoded?.state === 'frozen') {
+      return new FundsError(
+        'account_unusable',
+        `The wallet's token account ${source} is frozen by the mint's issuer. Pay with another token.`,
+        {
+          details: { account: source, reason: 'frozen' },
+        },
+      );
+    }
+    const usable = decoded !== undefined && decoded.owner === signer.address && decoded.mint === mint;
+    await core.ledger.see(source, { amount: usable ? decoded.amount : 0n, at: runtime.now(), slot });
+  }
+  return { tokenProgram, decimals, source, destination, available: (await knownAvailable(core, source)) ?? 0n };
+}
+
+/** A seller that counts in other units than the chain means another price than the one that would be paid. */
+function otherDecimals(mint: Address, decimals: number): ProtocolError {
+  return new ProtocolError(
+    'unsupported_offer',
+    `The offer claims other decimals than the ${decimals} that mint ${mint} has. Nothing was paid; the seller has to correct its terms.`,
+    { details: { reason: 'claims other decimals than its mint has' } },
+  );
+}
+
+function payeeProblem(offer: Offer, destination: Address, payTo: Account | null, receiving: Account | null): ExactChangeError | undefined {
+  if (payTo !== null && (payTo.owner === TOKEN_PROGRAM || payTo.owner === TOKEN_2022_PROGRAM)) {
+    return new ProtocolError(
+      'unsupported_offer',
+      `The payee ${offer.payTo} is itself a token account or mint, not a wallet. The seller has to name the owner.`,
+      {
+        details: { reason: 'payee is a token account' },
+      },
+    );
+  }
+  const account = receiving === null ? undefined : decodeTokenAccount(receiving);
+  if (account !== undefined && account.mint === offer.mint && account.state === 'initialized') return undefined;
+  return new FundsError(
+    'payee_account_missing',
+    `The payee ${offer.payTo} has no usable token account for mint ${offer.mint} (${destination}), so no facilitator can settle. The seller has to create it.`,
+    { details: { payTo: offer.payTo, mint: offer.mint, tokenAccount: destination } },
+  );
+}

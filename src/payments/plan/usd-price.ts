@@ -1,0 +1,219 @@
+import { ceilDiv, minAmount, parseAmount, U64_MAX } from '../../amount.js';
+import { isExactChangeError } from '../../errors.js';
+import { pinnedMint, pinnedMints, type PinnedMint } from '../../network.js';
+import { USD_DECIMALS } from '../../policy/dollars.js';
+import { sinceThen } from '../../internal/runtime.js';
+import type { Address } from '../../solana/types.js';
+import { checkFields, checkQuote } from '../../swaps/quote/check-quote.js';
+import type { Core } from '../context.js';
+
+/** What base units of one mint are worth, in millionths of a dollar. */
+export interface Worth {
+  /** What leaves the wallet, as caps count it: rounded up, and a token that is no dollar above its selling price by {@link SPREAD_BPS}. */
+  most(amount: bigint): bigint;
+  /** At the selling price, rounded up. */
+  about(amount: bigint): bigint;
+  /** What arrives, rounded down. */
+  least(amount: bigint): bigint;
+  /** Base units that are worth so many millionths of a dollar. */
+  amountOf(microUsd: bigint): bigint;
+}
+
+/** `reference` base units sell for `microUsd`. */
+interface Price {
+  readonly reference: bigint;
+  readonly microUsd: bigint;
+  readonly at: number;
+}
+
+// What a token costs to buy is above what it sells for by the spread of its market, which no quote tells.
+const SPREAD_BPS = 100n;
+const WHOLE = 10_000n;
+
+// Caps bound spending, they do not trade: a price of the last minute will do.
+const PRICE_MAX_AGE_MS = 60_000;
+// Longer than a payment waits between its choice and its swap.
+export const PRICE_MEMORY_MS = 5 * 60_000;
+const KEPT = 1_000;
+
+/** What a core knows of prices. */
+interface Memory {
+  readonly prices: Map<Address, readonly Price[]>;
+  /** When a mint was found to have no price. Milliseconds since the epoch. */
+  readonly without: Map<Address, number>;
+}
+const memories = new WeakMap<Core, Memory>();
+
+const MAX_QUOTES = 3;
+// What has no route to the first dollar token mostly has none to the second; and sellers name tokens by the dozen.
+const MAX_DOLLARS = { pinned: 2, other: 1 };
+const MICRO_USD = 10n ** BigInt(USD_DECIMALS);
+// Small enough to move no price worth the name, large enough that rounding to a millionth of a dollar is nothing.
+const LEAST = MICRO_USD / 10n;
+const MOST = 10_000n * MICRO_USD;
+const WANTED = MICRO_USD;
+const MOST_WITH_UNKNOWN_IMPACT = 10n * MICRO_USD;
+const MAX_IMPACT_BPS = 100;
+const MAX_DECIMALS = 18;
+// Only where the search for a reference starts.
+const USUAL_DECIMALS = 6;
+
+/**
+ * What an amount is worth in millionths of a dollar, rounded up: par for pinned dollar tokens, a quote to one of them for others.
+ * Undefined where there is no price; rejects where Jupiter could not be asked.
+ */
+export async function valueOf(
+  core: Core,
+  mint: Address,
+  amount: bigint,
+  decimals: number,
+  signal: AbortSignal | undefined,
+): Promise<bigint | undefined> {
+  return (await worthOf(core, mint, signal, decimals))?.most(amount);
+}
+
+/**
+ * What a mint is worth: its selling price for an amount of our own choosing. A seller chooses the amount that it asks for, and the
+ * price of a huge or tiny amount is not that of another one. A large amount sells for less than this says, which is the safe side.
+ *
+ * @param decimals - Where the search for a fair amount starts, if they are known.
+ * @param maxAgeMs - How old a price may be.
+ */
+export async function worthOf(
+  core: Core,
+  mint: Address,
+  signal: AbortSignal | undefined,
+  decimals?: number,
+  maxAgeMs = PRICE_MAX_AGE_MS,
+): Promise<Worth | undefined> {
+  const { network, runtime } = core.config;
+  const pinned = pinnedMint(network, mint);
+  if (pinned?.dollar === true) return atPar(pinned.decimals);
+  // No seller moves the price of a pinned token.
+  const lows = () => (pinned === undefined ? recent(core, mint) : []);
+  const last = lastOf(recent(core, mint));
+  if (last !== undefined && sinceThen(runtime, last.at) <= maxAgeMs) return worthAt(last, lows());
+  const { without } = memoryOf(core);
+  const foundAt = without.get(mint);
+  if (foundAt !== undefined && sinceThen(runtime, foundAt) <= PRICE_MAX_AGE_MS) return undefined;
+  for (const dollar of pinnedMints(network).slice(0, pinned === undefined ? MAX_DOLLARS.other : MAX_DOLLARS.pinned)) {
+    const price = await askPrice(core, mint, dollar, decimals ?? pinned?.decimals ?? USUAL_DECIMALS, signal);
+    if (price === undefined) continue;
+    remember(core, mint, price);
+    return worthAt(price, lows());
+  }
+  if (without.size >= KEPT) without.clear();
+  without.set(mint, runtime.now());
+  return undefined;
+}
+
+/**
+ * What arrives counts by the lowest price of the last minutes: a payment is counted before its swap, and a seller that moves the price
+ * of its own token in between could have the caps count little and the swap take much.
+ */
+function worthAt(last: Price, known: readonly Price[]): Worth {
+  const low = known.reduce((a, b) => (b.microUsd * a.reference < a.microUsd * b.reference ? b : a), last);
+  // The quote was rounded down.
+  const about = (amount: bigint) => ceilDiv(amount * (last.microUsd + 1n), last.reference);
+  return {
+    most: (amount) => ceilDiv(about(amount) * (WHOLE + SPREAD_BPS), WHOLE),
+    about,
+    least: (amount) => (amount * low.microUsd) / low.reference,
+    amountOf: (microUsd) => ceilDiv(microUsd * last.reference, last.microUsd),
+  };
+}
+
+/** What a dollar token is worth. */
+export function atPar(decimals: number): Worth {
+  const one = 10n ** BigInt(decimals);
+  const most = (amount: bigint) => ceilDiv(amount * MICRO_USD, one);
+  return {
+    most,
+    about: most,
+    least: (amount) => (amount * MICRO_USD) / one,
+    amountOf: (microUsd) => ceilDiv(microUsd * one, MICRO_USD),
+  };
+}
+
+/** A price without a noticeable impact, by as many quotes as it takes to find a fair amount; mostly one. */
+async function askPrice(
+  core: Core,
+  mint: Address,
+  dollar: PinnedMint,
+  decimals: number,
+  signal: AbortSignal | undefined,
+): Promise<Price | undefined> {
+  let reference = 10n ** BigInt(Math.min(decimals, MAX_DECIMALS));
+  let found: Price | undefined;
+  for (let call = 1; call <= MAX_QUOTES; call++) {
+    const answer = await askOnce(core, mint, dollar, reference, signal);
+    if (answer === undefined) break;
+    const { outAmount, impactBps } = answer;
+    const microUsd = scale(outAmount, dollar.decimals);
+    // A price impact that is not known is small where the amount is.
+    const smooth = impactBps === null ? microUsd <= MOST_WITH_UNKNOWN_IMPACT : impactBps <= MAX_IMPACT_BPS;
+    if (smooth && microUsd > 0n) found = { reference, microUsd, at: core.config.runtime.now() };
+    if (smooth ? microUsd >= LEAST && microUsd <= MOST : found !== undefined) break;
+    const next = bounded(nextReference(reference, microUsd, smooth));
+    if (next === reference) break;
+    reference = next;
+  }
+  return found;
+}
+
+function nextReference(reference: bigint, microUsd: bigint, smooth: boolean): bigint {
+  if (!smooth && microUsd <= WANTED) return reference / 100n;
+  return microUsd === 0n ? reference * 1_000_000n : (reference * WANTED) / microUsd;
+}
+
+function bounded(amount: bigint): bigint {
+  return amount < 1n ? 1n : minAmount(amount, U64_MAX);
+}
+
+async function askOnce(
+  core: Core,
+  mint: Address,
+  dollar: PinnedMint,
+  amount: bigint,
+  signal: AbortSignal | undefined,
+): Promise<{ outAmount: bigint; impactBps: number | null } | undefined> {
+  const intent = { inputMint: mint, outputMint: dollar.mint, swapMode: 'ExactIn', slippageBps: core.config.policy.maxSlippageBps } as const;
+  try {
+    const quote = await core.prices.quote({ ...intent, amount: amount.toString() }, { signal });
+    checkFields(quote);
+    // Too little to sell for anything is an answer, though no quote.
+    if (parseAmount(quote.outAmount) === 0n) return { outAmount: 0n, impactBps: 0 };
+    checkQuote(quote, { ...intent, amount });
+    return { outAmount: BigInt(quote.outAmount), impactBps: quote.priceImpactBps };
+  } catch (error) {
+    if (isExactChangeError(error, 'no_route')) return undefined;
+    throw error;
+  }
+}
+
+function scale(amount: bigint, decimals: number): bigint {
+  return decimals <= USD_DECIMALS ? amount * 10n ** BigInt(USD_DECIMALS - decimals) : amount / 10n ** BigInt(decimals - USD_DECIMALS);
+}
+
+function lastOf(known: readonly Price[]): Price | undefined {
+  return known[known.length - 1];
+}
+
+/** Prices of the last minutes, oldest first. */
+function recent(core: Core, mint: Address): readonly Price[] {
+  const since = core.config.runtime.now() - PRICE_MEMORY_MS;
+  return (memoryOf(core).prices.get(mint) ?? []).filter(({ at }) => at >= since);
+}
+
+function remember(core: Core, mint: Address, price: Price): void {
+  const known = recent(core, mint);
+  const { prices } = memoryOf(core);
+  if (prices.size >= KEPT) prices.clear();
+  prices.set(mint, [...known, price]);
+}
+
+function memoryOf(core: Core): Memory {
+  let memory = memories.get(core);
+  if (memory === undefined) memories.set(core, (memory = { prices: new Map(), without: new Map() }));
+  return memory;
+}

@@ -1,0 +1,229 @@
+import { ConfigError, isExactChangeError, SettlementError, type ErrorDetails, type Moved } from '../../errors.js';
+import { throwIfAborted, untilAborted } from '../../internal/deadline.js';
+import type { Emit } from '../../events.js';
+import type { Attempt } from '../../journal/types.js';
+import type { Call } from '../../internal/request.js';
+import type { Core } from '../context.js';
+import { sourceOf } from './sent-transaction.js';
+import { decide, openOf, type Open } from './payment-monitor.js';
+import { allHaveLeft, beforeNext, bodyClaim } from '../execute/release-claim.js';
+import { mayRepeat, present } from '../execute/present.js';
+import { ownerOf } from '../owner.js';
+import { save } from '../execute/save-attempt.js';
+
+// A blockhash lasts for a minute or two; after a day only history is left to be asked about.
+const FORGOTTEN_MS = 24 * 60 * 60_000;
+/** A day of blocks, and of slots. */
+const FORGOTTEN_BLOCKS = 216_000;
+/** How many windows a caller has that was being told when its process ended. */
+const UNHEARD_WINDOWS = 10;
+
+interface Repeat {
+  readonly fingerprint: string;
+  readonly idempotencyKey: string | undefined;
+  /** On the caller's word the request may reach the seller twice. */
+  readonly repeatable: boolean;
+  readonly call: Call;
+  readonly emit: Emit;
+  readonly startedAt: number;
+}
+
+/**
+ * Looks for earlier attempts at the same request whose answer did not reach its caller, before any terms are looked at, and lets the chain
+ * decide them first: the same payment presented again where the request may be repeated, `payment_uncertain`, `already_spent`, or undefined
+ * where the way is free for a new one.
+ */
+export async function adopt(core: Core, repeat: Repeat): Promise<Response | undefined> {
+  const { call, emit } = repeat;
+  await allHaveLeft(core, call.signal);
+  const all = (await findEarlier(core, repeat)).map((earlier) => openOf(core, earlier));
+  // The caller may have heard more of them than was known a moment ago.
+  for (const { attempt } of all) core.histories.outdate(sourceOf(attempt.payment));
+  for (const open of all) if (open.attempt.state === 'signed') await ask(core, open, emit, call.signal);
+  const undecidedOnes = all.filter(({ attempt }) => attempt.state === 'signed');
+  const forgotten = await Promise.all(undecidedOnes.map((open) => isForgotten(core, open)));
+  // A key is never free again: its caller has to give a new one.
+  const signed = undecidedOnes.filter((_, index) => repeat.idempotencyKey !== undefined || forgotten[index] !== true);
+  // One that another was signed after is presented no more: both would be paid.
+  const settledIds = all.filter(({ attempt }) => attempt.state === 'settled').map(({ attempt }) => attempt.id);
+  const isReplaced = (id: string) => all.some(({ attempt }) => attempt.resigns === id);
+  // Nor one that was signed after another which the chain has shown meanwhile.
+  const current = signed.find(({ attempt }) => !isReplaced(attempt.id) && !settledIds.some((id) => id === attempt.resigns));
+  if (current !== undefined) {
+    if (mayRepeat(current, repeat)) return presentAgain(core, current, repeat);
+    throw undecided(current);
+  }
+  const settled = all.filter(({ attempt }) => attempt.state === 'settled');
+  const latest = settled[settled.length - 1];
+  if (latest === undefined) {
+    if (signed[0] !== undefined) throw undecided(signed[0]);
+    return undefined;
+  }
+  // What is settled is refused by a seller that does not know the payment again, so only one that does is asked.
+  const known = settled.find(({ attempt }) => attempt.payment.hasPaymentId === true || repeat.repeatable);
+  const answering = known === undefined ? Promise.reject(spent(latest.attempt)) : presentAgain(core, known, repeat);
+  return answering.catch(async (error: unknown) => {
+    if (isExactChangeError(error, 'already_spent')) await tell(core, settled);
+    throw error;
+  });
+}
+
+/** To the address that asked for it, wherever this call was led. */
+async function presentAgain(core: Core, open: Open, { call, repeatable, emit, startedAt }: Repeat): Promise<Response> {
+  await core.claims.take(open.attempt.id).catch((cause: unknown) => {
+    // It may have been taken all the same, and would keep every later call away.
+    core.claims.drop(open.attempt.id).catch(() => undefined);
+    throw undecided(open, cause);
+  });
+  const shown = await present(core, open, { call, url: open.attempt.url, repeatable, moved: swappedBy(open), emit, startedAt });
+  if ('response' in shown) return shown.response;
+  throw open.attempt.state === 'settled' ? spent(open.attempt, shown.rejected.response) : shown.rejected;
+}
+
+async function findEarlier(core: Core, { fingerprint, idempotencyKey }: Repeat): Promise<Open['attempt'][]> {
+  const { runtime, retryWindow } = core.config;
+  const found: Open['attempt'][] = [];
+  const similar = await core.journal.similar(ownerOf(core), fingerprint, idempotencyKey);
+  const asked = similar.filter(({ payment, delivered }) => payment !== undefined && (idempotencyKey !== undefined || !delivered));
+  const live = asked.length === 0 ? new Set<string>() : await core.claims.live(asked.flatMap(({ id }) => [id, bodyClaim(id)]));
+  for (const attempt of similar) {
+    const { payment, receipt, state, delivered } = attempt;
+    if (idempotencyKey !== undefined && attempt.fingerprint !== fingerprint) throw mismatch();
+    if (payment === undefined || receipt === undefined || state === 'unsettled') continue;
+    if (idempotencyKey !== undefined && live.has(attempt.id)) throw inProgress({ payerSignature: payment.payerSignature });
+    // Parallel calls without a key are separate purchases, and so are later ones once the answer arrived, or was told to be lost.
+    const isUnderWay = live.has(attempt.id) || live.has(bodyClaim(attempt.id));
+    const lost = !delivered && !isUnderWay && !similar.some((later) => later.resigns === attempt.id && later.delivered);
+    const untold = isUntold(attempt, runtime.now(), retryWindow);
+    if (idempotencyKey !== undefined || (lost && untold)) found.push({ ...attempt, payment, receipt });
+  }
+  const isFound = (id: string) => found.some((one) => one.id === id);
+  const replaces = ({ resigns, payment, state, id }: Attempt, replaced: string) =>
+    resigns === replaced && payment !== undefined && state !== 'unsettled' && !isFound(id);
+  // One whose successor is at work, or was told of, is left alone with it.
+  return found.filter(({ id }) => !similar.some((later) => replaces(later, id)));
+}
+
+/** Whether no node can be expected to remember it, and nothing of it can still land: clocks jump, and a node may be wrong in a number, but not in two. */
+async function isForgotten({ rpc, config, closing }: Core, { attempt }: Open): Promise<boolean> {
+  if (config.runtime.now() - attempt.at <= FORGOTTEN_MS) return false;
+  const { lastValidBlockHeight, slot } = attempt.payment;
+  const height = BigInt(lastValidBlockHeight) + BigInt(FORGOTTEN_BLOCKS);
+  const tips = await Promise.all(rpc.alone().map((node) => node.tip('finalized', { signal: closing.signal }).catch(() => undefined)));
+  return tips.every((tip) => tip !== undefined && tip.height > height && tip.slot > slot + FORGOTTEN_BLOCKS);
+}
+
+async function ask(core: Core, open: Open, emit: Emit, signal: AbortSignal | undefined): Promise<void> {
+  try {
+    await untilAborted(core.ready(), signal);
+    await decide(core, open, emit, signal ?? core.closing.signal);
+  } catch (error) {
+    throwIfAborted(signal);
+    if (!isExactChangeError(error)) throw error;
+    // Whatever kept us from asking, that payment is out there.
+    throw undecided(open, error);
+  }
+}
+
+/**
+ * Notes that the caller is being told, and once it has been, that it was: if the process is killed in between, it may not have heard, and if its caller
+ * ends it, it has. All at once, or each of them would keep the way closed for a window of its own.
+ */
+async function tell(core: Core, settled: readonly Open[]): Promise<void> {
+  const { runtime } = core.config;
+  const note = (told: 'tellingAt' | 'toldAt') => Promise.all(settled.map((open) => noteTold(core, open, told)));
+  await note('tellingAt');
+  void beforeNext(
+    core,
+    runtime.sleep(0).then(() => note('toldAt')),
+  );
+}
+
+/** From now on, for as long as the window lasts, repeats are told the same. */
+async function noteTold(core: Core, open: Open, told: 'tellingAt' | 'toldAt'): Promise<void> {
+  const { attempt } = open;
+  if (attempt[told] !== undefined) return;
+  open.attempt = { ...attempt, [told]: core.config.runtime.now() };
+  // Not written down, it is told once more than it had to be.
+  await save(core, open).catch(() => undefined);
+}
+
+/** Whether a caller may not have heard that it is paid, or so lately that an equal call means the same purchase. */
+function isUntold({ toldAt, tellingAt }: Attempt, now: number, retryWindow: number): boolean {
+  if (toldAt !== undefined) return now - toldAt <= retryWindow;
+  return tellingAt === undefined || now - tellingAt <= retryWindow * UNHEARD_WINDOWS;
+}
+
+function spent({ payment, receipt, mint, amount }: Open['attempt'], response?: Response): SettlementError {
+  const { payerSignature } = payment;
+  const { signature } = receipt.payment;
+  const { swap } = receipt;
+  const swapped: Moved[] = swap === undefined ? [] : [{ kind: 'swap', ...withoutProvider(swap) }];
+  const paid: Moved[] = signature === undefined ? [] : [{ kind: 'payment', signature, inputMint: mint, inAmount: amount }];
+  return new SettlementError(
+    'already_spent',
+    'This purchase is paid already. Ask the seller for its answer with the signature, or buy again by giving a new idempotencyKey.',
+    {
+      details: { payerSignature, ...(signature === undefined ? {} : { signature }) },
+      funds: 'spent',
+      moved: [...swapped, ...paid],
+      ...(response === undefined ? {} : { response }),
+    },
+  );
+}
+
+/** The swap that an attempt's receipt has, as what moved. */
+function swappedBy({ attempt }: Open): Moved[] {
+  const { swap } = attempt.receipt;
+  return swap === undefined ? [] : [{ kind: 'swap', ...withoutProvider(swap) }];
+}
+
+function withoutProvider({ provider: _provider, ...swap }: NonNullable<Open['attempt']['receipt']['swap']>): Omit<Moved, 'kind'> {
+  return swap;
+}
+
+function undecided(open: Open, cause?: unknown): SettlementError {
+  const { attempt } = open;
+  const { payerSignature, lastValidBlockHeight } = attempt.payment;
+  return new SettlementError(
+    'payment_uncertain',
+    `An earlier payment for this same call may still settle until block height ${lastValidBlockHeight} is final. Repeat the call after that, or pay anew by giving a new idempotencyKey.`,
+    {
+      details: { payerSignature, lastValidBlockHeight },
+      funds: 'uncertain',
+      moved: swappedBy(open),
+      ...(cause === undefined ? {} : { cause }),
+    },
+  );
+}
+
+function mismatch(): ConfigError {
+  return new ConfigError(
+    'idempotency_mismatch',
+    'This idempotencyKey was used for another request. Use one key for one request (method, URL and body), and a new one for another.',
+    { details: {} },
+  );
+}
+
+/**
+ * Makes a purchase as the only one in this process under its idempotency key: two that start together would both find no earlier attempt.
+ * Throws `payment_in_progress` where another call is making it.
+ */
+export async function underKey<T>({ wallet }: Core, idempotencyKey: string | undefined, work: () => Promise<T>): Promise<T> {
+  if (idempotencyKey === undefined) return work();
+  if (wallet.keys.has(idempotencyKey)) throw inProgress({});
+  wallet.keys.add(idempotencyKey);
+  try {
+    return await work();
+  } finally {
+    wallet.keys.delete(idempotencyKey);
+  }
+}
+
+/** The refusal of a call whose key another call is under way with. */
+export function inProgress(details: ErrorDetails['payment_in_progress']): SettlementError {
+  return new SettlementError('payment_in_progress', 'A call with this idempotencyKey is being paid right now. Wait for its answer.', {
+    details,
+    funds: 'uncertain',
+  });
+}

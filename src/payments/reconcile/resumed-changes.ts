@@ -1,0 +1,81 @@
+import type { Attempt } from '../../journal/types.js';
+import { costOf, LAMPORTS } from '../../policy/cost.js';
+import type { FreedReceipt, Receipt } from '../../receipt.js';
+import type { Core } from '../context.js';
+import { ownerOf } from '../owner.js';
+import { costFor } from '../execute/receipt-cost.js';
+
+/** What earlier processes left and a core has taken up, until {@link tellChanges} has told what became of it. */
+interface Untold {
+  /** What may still change: when it was made, by its id. */
+  readonly open: Map<string, number>;
+  /** What was freed, by its id, the newest last. */
+  readonly freed: Map<string, FreedReceipt>;
+}
+
+/** Of a client that is never asked. */
+const MOST_FREED = 1_000;
+
+const untold = new WeakMap<Core, Untold>();
+
+function untoldOf(core: Core): Untold {
+  let all = untold.get(core);
+  if (all === undefined) untold.set(core, (all = { open: new Map(), freed: new Map() }));
+  return all;
+}
+
+/** Takes down that a core has taken up an attempt: what becomes of it is to be told. */
+export function takenUp(core: Core, { id, at }: Attempt): void {
+  untoldOf(core).open.set(id, at);
+}
+
+/** Takes down that an attempt was freed, if it is one that was taken up. */
+export function noteFreed(core: Core, attempt: Attempt, state: FreedReceipt['state']): void {
+  const { open, freed } = untoldOf(core);
+  const { id } = attempt;
+  if (!open.has(id)) return;
+  if (state === 'unpaid') open.delete(id);
+  freed.delete(id);
+  freed.set(id, freedReceipt(attempt, state));
+  const [oldest] = freed.keys();
+  if (freed.size > MOST_FREED && oldest !== undefined) freed.delete(oldest);
+}
+
+/** What was decided or freed of all that was taken up, whatever in this process, or in another, found out; each change once. */
+export async function tellChanges(core: Core): Promise<(Receipt | FreedReceipt)[]> {
+  const { open, freed } = untoldOf(core);
+  const moments = [...open.values(), ...[...freed.values()].map(({ at }) => at)];
+  if (moments.length === 0) return [];
+  const decided: Receipt[] = [];
+  const signed = new Set<string>();
+  for await (const { id, state, receipt } of core.journal.attempts(ownerOf(core), { since: Math.min(...moments) })) {
+    if (receipt === undefined) continue;
+    signed.add(id);
+    if (open.has(id) && state !== 'signed') decided.push(receipt);
+  }
+  for (const { id } of decided) open.delete(id);
+  // One that was taken for dead and went on has its receipt.
+  const given = [...freed.values()].filter(({ id }) => !signed.has(id));
+  freed.clear();
+  return [...decided, ...given];
+}
+
+function freedReceipt(attempt: Attempt, state: FreedReceipt['state']): FreedReceipt {
+  const { id, url, method, at, swap } = attempt;
+  const { usd, parts } = costFor(attempt, 0n, false);
+  return {
+    ...{ id, url, method, at, state },
+    ...(swap?.outcome?.state === 'confirmed' ? { swap: recordOf(swap, swap.outcome) } : {}),
+    cost: {
+      ...(usd === undefined || parts === undefined ? {} : { usd, parts }),
+      lamports: (costOf(attempt, false).get(LAMPORTS) ?? 0n).toString(),
+    },
+  };
+}
+
+function recordOf(
+  { signature, inputMint, outputMint, provider }: NonNullable<Attempt['swap']>,
+  { inAmount, outAmount }: { readonly inAmount: string; readonly outAmount: string },
+): NonNullable<Receipt['swap']> {
+  return { signature, inputMint, inAmount, outputMint, outAmount, provider };
+}

@@ -1,0 +1,120 @@
+import { maxAmount } from '../../amount.js';
+import { TransactionError, type ErrorDetails } from '../../errors.js';
+import { WSOL_MINT } from '../../network.js';
+import type { LandedTransaction } from '../../solana/rpc/rpc.js';
+import type { SwapOutlook } from '../../swaps/transaction/prepare.js';
+import type { Core } from '../context.js';
+
+/** What a landed swap took and brought, in base units. */
+export interface Outcome {
+  readonly inAmount: bigint;
+  readonly outAmount: bigint;
+  readonly feeLamports: bigint;
+}
+
+// A node may show a transaction as confirmed a moment before it can give it.
+const TRIES = 10;
+const WAIT_MS = 200;
+
+/** Reads the landed swap; undefined where the node does not give it. */
+export async function readLanded(core: Core, signature: string): Promise<LandedTransaction | undefined> {
+  const { runtime } = core.config;
+  for (let tries = 0; tries < TRIES && !core.closing.signal.aborted; tries++) {
+    const landed = await core.rpc.transaction(signature).catch(() => null);
+    // A version above 0 is never ours.
+    if (landed !== null && landed !== 'newer') return landed;
+    await runtime.sleep(WAIT_MS);
+  }
+  return undefined;
+}
+
+/** The error of a swap that landed and failed; `cause` is what ended the try after it, where that never landed. */
+export function swapFailed(details: ErrorDetails['swap_failed'], cause?: unknown): TransactionError<'swap_failed'> {
+  const again = cause === undefined ? '' : ', and a second try came to nothing: see cause';
+  const message = `The swap landed and failed, so only ${details.feeLamports} lamports of network fee are gone${again}. Try again.`;
+  return new TransactionError('swap_failed', message, { details, ...(cause === undefined ? {} : { cause }) });
+}
+
+/** What the landed transaction moved on the wallet's own accounts. */
+export function outcomeOf(
+  landed: LandedTransaction,
+  wallet: string,
+  { inputMint, outputMint, source, output }: Pick<SwapOutlook, 'inputMint' | 'outputMint' | 'source' | 'output'>,
+): Outcome {
+  const { feeLamports } = landed;
+  // Lamports on all own accounts together: rent moves between them and cancels out, what SOL was swapped does not.
+  const lamports = [...new Set([wallet, source, output])].reduce((sum, account) => sum + lamportChange(landed, account), feeLamports);
+  return {
+    inAmount: inputMint === WSOL_MINT ? -lamports : -tokenChange(landed, source),
+    outAmount: outputMint === WSOL_MINT ? lamports : tokenChange(landed, output),
+    feeLamports,
+  };
+}
+
+/**
+ * Rent of own token accounts that a landed swap made and that stay: lamports on them that are no wrapped SOL. Undefined if what a node gave of it does
+ * not agree with itself: then nothing of it may lower what is counted.
+ */
+export function rentIn(
+  landed: LandedTransaction,
+  wallet: string,
+  { inputMint, outputMint, source, output }: Pick<SwapOutlook, 'inputMint' | 'outputMint' | 'source' | 'output'>,
+): bigint | undefined {
+  const own = new Map([
+    [source, inputMint],
+    [output, outputMint],
+  ]);
+  own.delete(wallet);
+  if (landed.error !== null || !isWhole(landed)) return undefined;
+  if (![...own].every(([account, mint]) => isKept(landed, account, mint))) return undefined;
+  const rent = [...own].reduce((sum, [account, mint]) => {
+    const wrapped = mint === WSOL_MINT ? tokenChange(landed, account) : 0n;
+    return sum + lamportChange(landed, account) - wrapped;
+  }, 0n);
+  // Where no SOL is swapped, all that leaves the wallet is fee and rent, whatever it went into.
+  const isSold = inputMint === WSOL_MINT || outputMint === WSOL_MINT;
+  const left = isSold ? 0n : -lamportChange(landed, wallet) - landed.feeLamports;
+  return maxAmount(0n, maxAmount(rent, left));
+}
+
+/** The fee of a transaction that landed and failed, which is all that it took; undefined if what a node gave of it does not agree with that. */
+export function failureFee(landed: LandedTransaction | undefined, wallet: string): bigint | undefined {
+  if (landed === undefined || landed.error === null || !isWhole(landed)) return undefined;
+  const { feeLamports, tokenChanges } = landed;
+  const hasMoved = lamportChange(landed, wallet) !== -feeLamports || tokenChanges.some(({ before, after }) => before !== after);
+  return hasMoved ? undefined : feeLamports;
+}
+
+/** No lamport comes or goes but for the fee: one wrong number of an answer does not add up. */
+function isWhole({ lamports, feeLamports }: LandedTransaction): boolean {
+  return [...lamports.values()].reduce((sum, { before, after }) => sum + before - after, 0n) === feeLamports;
+}
+
+/** Whether what an own account took of a mint, or gave, is what the other accounts say; wrapped SOL comes from lamports too, which are whole. */
+function isKept(landed: LandedTransaction, account: string, mint: string): boolean {
+  const sum = landed.tokenChanges.reduce((all, one) => (one.mint === mint ? all + one.after - one.before : all), 0n);
+  if (sum === 0n) return true;
+  const { before = 0n, after = 0n } = landed.lamports.get(account) ?? {};
+  return mint === WSOL_MINT && before > 0n === after > 0n && after - before === tokenChange(landed, account);
+}
+
+/** Remembers what own accounts hold after it. */
+export async function rememberAfter(core: Core, landed: LandedTransaction, { source, output }: SwapOutlook): Promise<void> {
+  const { ledger } = core;
+  const at = core.config.runtime.now();
+  for (const account of [source, output]) {
+    const change = landed.tokenChanges.find((one) => one.account === account);
+    if (change === undefined) await ledger.forget(account);
+    else await ledger.see(account, { amount: change.after, at, slot: landed.slot }, change.after - change.before);
+  }
+}
+
+function lamportChange({ lamports }: LandedTransaction, account: string): bigint {
+  const change = lamports.get(account);
+  return change === undefined ? 0n : change.after - change.before;
+}
+
+function tokenChange({ tokenChanges }: LandedTransaction, account: string): bigint {
+  const change = tokenChanges.find((one) => one.account === account);
+  return change === undefined ? 0n : change.after - change.before;
+}

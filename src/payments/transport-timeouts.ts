@@ -1,0 +1,72 @@
+import { startDeadline } from '../internal/deadline.js';
+import { isExactChangeError, TransportError } from '../errors.js';
+import type { Locks } from '../journal/locks.js';
+import { bounded } from '../internal/bounded.js';
+import type { Transport, TransportOptions } from '../transport.js';
+import { isBelievable } from '../wire/trusted-error.js';
+
+/** A transport of the caller's: each of its calls has a deadline and hears of it, and fails with an error of ours or one that it can know of. */
+export function guardTransport(transport: Transport, timeoutMs: number): Transport {
+  const within =
+    <R, T>(step: string, call: (request: R, options: TransportOptions) => Promise<T>) =>
+    (request: R, options: TransportOptions = {}): Promise<T> =>
+      bounded(
+        timeoutMs,
+        () => late(`transport.${step}`, timeoutMs),
+        [options.signal],
+        async (signal) => {
+          try {
+            return await call(request, { ...options, signal });
+          } catch (error) {
+            throw isExactChangeError(error) && isBelievable(error.code, error, false) ? error : failed(step, error);
+          }
+        },
+      );
+  return {
+    ...(transport.distant === undefined ? {} : { distant: transport.distant }),
+    quote: within('quote', (request, options) => transport.quote(request, options)),
+    buildSwap: within('buildSwap', (request, options) => transport.buildSwap(request, options)),
+    balance: within('balance', (request, options) => transport.balance(request, options)),
+    parsePayment: within('parsePayment', (request, options) => transport.parsePayment(request, options)),
+    autoPay: within('autoPay', (request, options) => transport.autoPay(request, options)),
+    ...(transport.swapInstruction === undefined
+      ? {}
+      : { swapInstruction: within('swapInstruction', transport.swapInstruction.bind(transport)) }),
+  };
+}
+
+function failed(step: string, cause: unknown): TransportError {
+  const reason = `${step} failed with an error that is not a transport's`;
+  return new TransportError('invalid_response', `The transport cannot be used: its ${reason}. Try again, or use another.`, {
+    details: { service: 'transport', reason },
+    cause,
+  });
+}
+
+// A signer that is a person, a swap that lands late, and others before us.
+const LOCK_WAIT_MS = 15 * 60_000;
+
+/** Locks whose holders may be in other processes, and are waited for no longer than any work under them can take. */
+export function patientLocks(locks: Locks): Locks {
+  return {
+    async hold(names, work, signals = []) {
+      const deadline = startDeadline(LOCK_WAIT_MS, undefined);
+      try {
+        return await locks.hold(names, () => {
+          deadline.end();
+          return work();
+        }, [...signals, deadline.signal]);
+      } catch (error) {
+        throw deadline.passed ? late('lock', LOCK_WAIT_MS) : error;
+      } finally {
+        deadline.end();
+      }
+    },
+  };
+}
+
+function late(step: string, timeoutMs: number): TransportError {
+  return new TransportError('timeout', `No answer within ${timeoutMs} ms, so nothing more was signed. Try again.`, {
+    details: { step, timeoutMs },
+  });
+}

@@ -1,0 +1,187 @@
+import { base64 } from '@scure/base';
+import { maxAmount } from '../amount.js';
+import { choose, type Choice } from '../payments/plan/choose.js';
+import { coreOver, type Core } from '../payments/context.js';
+import { fateOf, landingOf } from '../payments/reconcile/fate.js';
+import { findFunding } from '../payments/plan/funding.js';
+import type { Purpose } from '../payments/execute/payment-nonce.js';
+import { composePayment } from '../payments/execute/sign-payment.js';
+import { RESEND_MS } from '../payments/execute/run-swap.js';
+import type { LocalSettings } from '../config/options.js';
+import { amendError, ConfigError, isExactChangeError } from '../errors.js';
+import { createEvents } from '../events.js';
+import { newWallet } from '../journal/registry.js';
+import { refuse } from '../policy/read.js';
+import { isAddress } from '../solana/address.js';
+import { landTransaction } from '../solana/transactions/confirm.js';
+import type { Rpc } from '../solana/rpc/rpc.js';
+import { assembleTransaction, firstSignature } from '../solana/transactions/transaction.js';
+import type { AutoPayRequest, PaymentResult, Transport } from '../transport.js';
+import { readOffers } from '../protocols/x402/offers.js';
+import { encodePayment } from '../protocols/x402/payload.js';
+import type { PaymentRequired } from '../protocols/x402/types.js';
+import { throwIfFailed } from './landing.js';
+import { readPayment } from './read-payment.js';
+import { narrowed, swapAmountOf } from './request.js';
+import { readSigned, type SignedBytes } from './read-swap.js';
+import { awaitVerdict, sentBytes, soon, type Verdict } from './verdict.js';
+import { parsedOffer, termsOf } from './parse-payment.js';
+
+/** @internal What a step works with. */
+export interface AutoPayDeps {
+  readonly settings: LocalSettings;
+  readonly rpc: Rpc;
+  readonly transport: Transport;
+}
+
+/** One step of a payment that its caller signs. Keeps nothing between steps. */
+export async function autoPayStep(
+  { settings, rpc, transport }: AutoPayDeps,
+  request: AutoPayRequest,
+  signal: AbortSignal | undefined,
+): Promise<PaymentResult> {
+  const { wallet, autoSwap = false, signedSwap, signedPayment } = request;
+  if (!isAddress(wallet))
+    throw new ConfigError('invalid_option', 'Option wallet must be a base58 address.', { details: { option: 'wallet' } });
+  const terms = termsOf(request.paymentRequired);
+  if (signedPayment !== undefined) return present(terms, settings.network, wallet, bytesOf('signedPayment', signedPayment));
+  const core = planner({ settings, rpc, transport }, request, autoSwap);
+  await core.ready();
+  const purpose = { url: terms.url ?? '', idempotencyKey: request.idempotencyKey };
+  if (signedSwap === undefined) return plan(core, terms, { purpose, signal, swapAmount: swapAmountOf(request) });
+  const bytes = bytesOf('signedSwap', signedSwap);
+  const submitted = await submit(core, wallet, bytes, signal);
+  if (submitted !== undefined) return { state: 'swap_submitted', signature: submitted, offer: firstOffer(terms, settings.network, wallet) };
+  try {
+    return await plan(core, terms, { purpose, signal });
+  } catch (error) {
+    // Whatever keeps the payment from being made, the swap for it was.
+    throw isExactChangeError(error) ? amendError(error, { moved: [{ kind: 'swap', signature: firstSignature(bytes) }] }) : error;
+  }
+}
+
+/** A core that plans one step for a wallet, within what the request asks for, and keeps nothing. */
+export function planner({ settings, rpc, transport }: AutoPayDeps, request: AutoPayRequest, autoSwap: boolean): Core {
+  const config = {
+    ...narrowed(settings, request),
+    signer: { address: request.wallet, signMessage: () => Promise.reject(new TypeError('this core only plans')) },
+    transport,
+    autoSwap,
+    apiUrl: undefined,
+    apiKey: undefined,
+    journal: undefined,
+    retryWindow: 0,
+  };
+  return coreOver(config, createEvents(settings.runtime.now), rpc, transport, newWallet());
+}
+
+/** How to plan. */
+export interface PlanOptions {
+  /** What the payment is for. */
+  readonly purpose: Purpose;
+  readonly signal: AbortSignal | undefined;
+  /** Base units that a swap has to bring. */
+  readonly swapAmount?: bigint | undefined;
+  /** Throws where what was chosen may not be paid after all. */
+  readonly check?: (choice: Choice) => Promise<void>;
+}
+
+/** What to sign next, or what is missing. */
+export async function plan(
+  core: Core,
+  terms: PaymentRequired,
+  { purpose, signal, swapAmount, check }: PlanOptions,
+): Promise<PaymentResult> {
+  let choice: Choice;
+  try {
+    choice = await chooseFunded(core, terms, signal, swapAmount);
+    await check?.(choice);
+  } catch (error) {
+    if (!isExactChangeError(error, 'insufficient_funds')) throw error;
+    return { state: 'insufficient_funds', offer: firstOffer(terms, core.config.network, core.config.signer.address), funds: error.details };
+  }
+  const offer = parsedOffer({ ok: true, offer: choice.offer }, choice.terms);
+  const { funding, facts } = choice;
+  if (funding === undefined) {
+    const { message, lastValidBlockHeight } = await composePayment(core, choice, purpose, signal);
+    const transaction = base64.encode(assembleTransaction(message, new Map()));
+    return { state: 'ready_to_sign', offer, payment: { transaction, lastValidBlockHeight: lastValidBlockHeight.toString() } };
+  }
+  if ('quote' in funding) {
+    const swap = await core.transport.buildSwap({ wallet: core.config.signer.address, quote: funding.quote }, { signal });
+    return { state: 'swap_required', offer, swap };
+  }
+  const { mint, amount } = choice.offer;
+  return { state: 'insufficient_funds', offer, funds: { mint, required: amount.toString(), available: facts.available.toString() } };
+}
+
+/** The offer, and the swap for it: for what is missing, or for so much as is asked for. */
+async function chooseFunded(
+  core: Core,
+  terms: PaymentRequired,
+  signal: AbortSignal | undefined,
+  swapAmount: bigint | undefined,
+): Promise<Choice> {
+  const choice = await choose(core, terms, { host: hostOf(terms), signal, quote: swapAmount === undefined });
+  if (swapAmount === undefined) return choice;
+  const { available } = choice.facts;
+  const { amount } = choice.offer;
+  const needed = maxAmount(available + swapAmount, amount);
+  return { ...choice, funding: await findFunding(core, choice.offer, choice.facts, needed, { signal }) };
+}
+
+/** Of the place that asks; empty where the 402 does not say. Throws `invalid_option`. */
+export function hostOf({ url }: PaymentRequired): string {
+  try {
+    return url === undefined ? '' : new URL(url).host;
+  } catch {
+    throw refuse('paymentRequired.url', 'must be an absolute address.');
+  }
+}
+
+/** The header for a payment that the wallet signed, if it is a payment for one of the offers. */
+function present(terms: PaymentRequired, network: string, wallet: string, bytes: Uint8Array): PaymentResult {
+  const { envelope, reading } = readPayment(terms, network, wallet, bytes);
+  const header = encodePayment({ paymentRequired: envelope, offer: reading.offer, transaction: bytes });
+  return { state: 'ready_to_present', offer: parsedOffer(reading, envelope), header };
+}
+
+/** Sends a signed swap and waits a while; its signature where it is not decided by then. What landed or died before is told at once. */
+async function submit(core: Core, wallet: string, bytes: Uint8Array, signal: AbortSignal | undefined): Promise<string | undefined> {
+  const signed = readSigned(wallet, bytes);
+  const verdict = await soon(signal, async (within) => {
+    const found = await awaitVerdict(core, signed, within);
+    return found.state === 'open' ? land(core, signed, found.slot, within) : found;
+  });
+  await throwIfFailed(core, signed, verdict);
+  return verdict.state === 'confirmed' ? undefined : signed.signature;
+}
+
+/** Sends a swap whose blockhash was valid at a slot. */
+async function land(core: Core, signed: SignedBytes, minContextSlot: number, signal: AbortSignal): Promise<Verdict> {
+  const { rpc, config, histories } = core;
+  const { runtime } = config;
+  const sent = await sentBytes(core, signed, minContextSlot, signal);
+  // No blockhash of before outlives one of now.
+  const { lastValidBlockHeight } = await rpc.latestBlockhash({ minContextSlot, signal });
+  const lookBack = async (within: AbortSignal) => landingOf(await fateOf(histories, sent, within));
+  const landing = await landTransaction({ rpc, runtime, bytes: signed.bytes, lastValidBlockHeight, resendMs: RESEND_MS, lookBack, signal });
+  if (landing.outcome === 'failed') return { state: 'failed', reason: landing.error };
+  return { state: landing.outcome === 'unknown' ? 'waiting' : landing.outcome };
+}
+
+/** The first offer that can be paid, or else the first. */
+export function firstOffer(terms: PaymentRequired, network: string, wallet: string): PaymentResult['offer'] {
+  const readings = readOffers(terms, network, wallet);
+  const reading = readings.find(({ ok }) => ok) ?? readings[0];
+  return reading === undefined ? { index: 0, x402Version: terms.x402Version, payable: false } : parsedOffer(reading, terms);
+}
+
+/** The bytes of an option that is base64. Throws `invalid_option`. */
+export function bytesOf(option: string, text: string): Uint8Array {
+  try {
+    return base64.decode(text);
+  } catch {
+    throw refuse(option, 'must be base64.');
+  }
+}

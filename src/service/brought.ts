@@ -1,0 +1,47 @@
+import type { Core } from '../payments/context.js';
+import { ownerOf } from '../payments/owner.js';
+import { TransportError } from '../errors.js';
+import { decodeTokenAccount } from '../solana/tokens/accounts.js';
+import { hasSwap, type SwapAttempt } from './records.js';
+
+// For so long a node that does not show a swap that is confirmed is behind; later it may have forgotten it.
+const RECENT_MS = 120_000;
+
+/**
+ * Tells a core that plans what the wallet's swaps on record have brought, read where they have landed already: a node that is behind would show
+ * less, and have one more swap made for the same purchase. Throws `rpc_unavailable` if every node is behind.
+ */
+export async function seeBrought(planning: Core, { journal }: Pick<Core, 'journal'>, signal: AbortSignal | undefined): Promise<void> {
+  const { rpc, ledger, config } = planning;
+  const landed: SwapAttempt[] = [];
+  for await (const attempt of journal.attempts(ownerOf(planning), { state: 'reserved' })) {
+    if (hasSwap(attempt) && attempt.swap.outcome?.state === 'confirmed') landed.push(attempt);
+  }
+  if (landed.length === 0) return;
+  const at = config.runtime.now();
+  const statuses = await rpc.statuses(
+    landed.map(({ swap }) => swap.signature),
+    { history: true, signal },
+  );
+  const seen = landed.filter((_, index) => statuses[index] !== null);
+  if (landed.some((attempt) => !seen.includes(attempt) && at - attempt.at < RECENT_MS)) throw behind();
+  const outputs = [...new Set(seen.map(({ swap }) => swap.output))];
+  if (outputs.length === 0) return;
+  const minContextSlot = Math.max(...statuses.map((status) => status?.slot ?? 0));
+  const { accounts, slot } = await rpc.accounts(outputs, { minContextSlot, signal });
+  for (const [index, output] of outputs.entries()) {
+    const account = accounts[index] ?? null;
+    const amount = account === null ? undefined : decodeTokenAccount(account)?.amount;
+    if (amount !== undefined) await ledger.see(output, { amount, at, slot });
+  }
+}
+
+function behind(): TransportError {
+  return new TransportError(
+    'rpc_unavailable',
+    'The node does not show a swap yet that is confirmed, so it is behind. Ask again in a moment.',
+    {
+      details: { method: 'getSignatureStatuses' },
+    },
+  );
+}

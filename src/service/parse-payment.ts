@@ -1,0 +1,31 @@
+import { ProtocolError } from '../errors.js';
+import { readOffers, type OfferReading } from '../protocols/x402/offers.js';
+import { parsePaymentRequired } from '../protocols/x402/parse.js';
+import type { PaymentRequired } from '../protocols/x402/types.js';
+import type { ParsedOffer, ParsedPayment, PaymentResponseParts } from '../transport.js';
+
+// Which wallet will pay is not known here, and no payee is this one.
+const NOBODY = '1nc1nerator11111111111111111111111111111111';
+
+/** The terms of a 402, each entry normalised. Throws `malformed_payment_required` where there are none, or they cannot be read. */
+export function parsedPayment(parts: PaymentResponseParts, network: string): ParsedPayment {
+  const terms = termsOf(parts);
+  return { x402Version: terms.x402Version, offers: readOffers(terms, network, NOBODY).map((reading) => parsedOffer(reading, terms)) };
+}
+
+/** The terms of a 402. Throws `malformed_payment_required`. */
+export function termsOf({ url, headers, body }: PaymentResponseParts): PaymentRequired {
+  const content = typeof body === 'string' || (typeof body === 'object' && body !== null) ? { body } : {};
+  const terms = parsePaymentRequired({ ...(url === undefined ? {} : { url }), ...(headers === undefined ? {} : { headers }), ...content });
+  if (terms !== undefined) return terms;
+  throw new ProtocolError('malformed_payment_required', 'The response asks for no x402 payment. Send its headers and body as they came.', {
+    details: { reason: 'no payment terms' },
+  });
+}
+
+/** One reading of an entry, as data. */
+export function parsedOffer(reading: OfferReading, { x402Version }: Pick<PaymentRequired, 'x402Version'>): ParsedOffer {
+  if (!reading.ok) return { index: reading.refusal.index, x402Version, payable: false, refusal: reading.refusal };
+  const { index, network, mint, amount, payTo, feePayer } = reading.offer;
+  return { index, x402Version, payable: true, network, mint, amount: amount.toString(), payTo, feePayer };
+}

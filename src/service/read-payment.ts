@@ -1,0 +1,81 @@
+import { base58 } from '@scure/base';
+import { MEMO_PROGRAM, SYSTEM_PROGRAM } from '../network.js';
+import { refuse } from '../policy/read.js';
+import { associatedTokenAddress } from '../solana/tokens/accounts.js';
+import { verifySignature } from '../solana/keys.js';
+import { decodeTransaction, messageSigners, resolveInstructions } from '../solana/transactions/transaction.js';
+import type { Instruction } from '../solana/types.js';
+import { readOffers, type OfferReading } from '../protocols/x402/offers.js';
+import type { Offer, PaymentRequired } from '../protocols/x402/types.js';
+
+/** A payment that the wallet signed, and the offer that it pays, by what its transaction says. */
+export interface ReadPayment {
+  readonly bytes: Uint8Array;
+  /** The envelope that the offer is from. */
+  readonly envelope: PaymentRequired;
+  readonly reading: OfferReading & { readonly ok: true };
+  /** The token account that it takes from, and the wallet that has to sign for that. */
+  readonly source: string | undefined;
+  readonly authority: string | undefined;
+  /** Base58. */
+  readonly payerSignature: string;
+  readonly blockhash: string;
+  /** What its one memo says. */
+  readonly memo: string | undefined;
+  /** It can land for as long as its sender likes. */
+  readonly hasNonce: boolean;
+}
+
+/** Reads a signed payment. Throws `invalid_option` where the wallet has not signed it, or it pays none of the offers. */
+export function readPayment(terms: PaymentRequired, network: string, wallet: string, bytes: Uint8Array): ReadPayment {
+  const decoded = decodeTransaction(bytes);
+  const position = decoded === undefined ? -1 : messageSigners(decoded.message).indexOf(wallet);
+  const signature = decoded?.signatures[position];
+  if (decoded === undefined || signature === undefined || !verifySignature(decoded.message, signature, wallet)) {
+    throw refuse('signedPayment', 'must be the transaction of the step before, signed by the wallet.');
+  }
+  const instructions = resolveInstructions(decoded, []) ?? [];
+  const [feePayer] = decoded.staticAccounts;
+  const envelopes = terms.fallback === undefined ? [terms] : [terms, terms.fallback];
+  for (const envelope of envelopes) {
+    for (const reading of readOffers(envelope, network, wallet)) {
+      const transfer = reading.ok && feePayer === reading.offer.feePayer ? transferFor(instructions, reading.offer) : undefined;
+      if (!reading.ok || transfer === undefined) continue;
+      return {
+        ...{ bytes, envelope, reading },
+        source: transfer.accounts[0]?.address,
+        authority: transfer.accounts[3]?.address,
+        payerSignature: base58.encode(signature),
+        blockhash: decoded.blockhash,
+        memo: memoOf(instructions),
+        // A transaction counts by a nonce where its first instruction advances one.
+        hasNonce: instructions[0]?.program === SYSTEM_PROGRAM,
+      };
+    }
+  }
+  throw refuse('signedPayment', 'pays none of the offers.');
+}
+
+const TRANSFER_CHECKED = 12;
+
+/** The one transfer of a payment, where it is what an offer asks for. */
+function transferFor(instructions: readonly Instruction[], { payTo, mint, amount }: Offer): Instruction | undefined {
+  const transfers = instructions.filter(({ data }) => data[0] === TRANSFER_CHECKED && data.length === 10);
+  const [transfer] = transfers;
+  if (transfer === undefined || transfers.length !== 1) return undefined;
+  const [, of, to] = transfer.accounts;
+  const paid = new DataView(transfer.data.buffer, transfer.data.byteOffset).getBigUint64(1, true);
+  const isPayment = of?.address === mint && to?.address === associatedTokenAddress(payTo, mint, transfer.program) && paid === amount;
+  return isPayment ? transfer : undefined;
+}
+
+function memoOf(instructions: readonly Instruction[]): string | undefined {
+  const memos = instructions.filter(({ program }) => program === MEMO_PROGRAM);
+  const [memo] = memos;
+  if (memo === undefined || memos.length !== 1) return undefined;
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(memo.data);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,88 @@
+import { untilAborted } from '../internal/deadline.js';
+import type { Journal } from '../journal/types.js';
+import { refuse } from '../policy/read.js';
+import { isAddress } from '../solana/address.js';
+import type { AutoPayRequest, PaymentResult } from '../transport.js';
+import type { PaymentRequired } from '../protocols/x402/types.js';
+import { bytesOf, hostOf, type AutoPayDeps } from './auto-pay.js';
+import { termsOf } from './parse-payment.js';
+import { createDesks, type Desks } from './wallet-sessions.js';
+import { payStep } from './pay-step.js';
+import { planStep } from './plan-step.js';
+import type { Purchase } from './records.js';
+import { swapAmountOf } from './request.js';
+import { swapStep } from './swap-step.js';
+
+// How soon what a process leaves that dies is taken up by another over the same journal.
+const ROUND_MS = 60_000;
+
+/** Auto-pay on record. */
+export interface AutoPayBook extends Pick<Desks, 'resume' | 'close'> {
+  step(request: AutoPayRequest, signal: AbortSignal | undefined): Promise<PaymentResult>;
+}
+
+/**
+ * The steps of payments that a caller signs, each on record before anything of it leaves: a swap before it is sent, a payment before its
+ * header is given. What is open is followed in the background, and taken up again by the first call after a restart; where several processes share
+ * the journal, also by one that lives, of one that died.
+ */
+export function createBook(deps: AutoPayDeps, journal: Journal): AutoPayBook {
+  const desks = createDesks(deps, journal);
+  const { idle } = deps.settings.runtime;
+  const closing = new AbortController();
+  let resumed: Promise<void> | undefined;
+  let rounds: Promise<void> | undefined;
+  /** Until the signal ends it. */
+  const goRounds = async (): Promise<never> => {
+    for (;;) {
+      await idle(ROUND_MS, closing.signal);
+      // What one round could not take up, the next one can.
+      await desks.resume().catch(() => undefined);
+    }
+  };
+  const resume = () => {
+    // Only others can leave more than what was there at the start.
+    if (journal.coordination !== undefined && !closing.signal.aborted) rounds ??= goRounds().catch(() => undefined);
+    return (resumed ??= desks.resume().catch((error: unknown) => {
+      resumed = undefined;
+      throw error;
+    }));
+  };
+  return {
+    resume,
+    async close() {
+      closing.abort();
+      await desks.close();
+      await rounds;
+    },
+    async step(request, signal) {
+      const { wallet, signedSwap, signedPayment } = request;
+      if (!isAddress(wallet)) throw refuse('wallet', 'must be a base58 address.');
+      const terms = termsOf(request.paymentRequired);
+      const purchase = purchaseOf(request, terms);
+      await untilAborted(resume(), signal);
+      return desks.at(wallet, async (desk) => {
+        const step = { deps, desk, request, terms, purchase, signal };
+        if (signedPayment !== undefined) return payStep(step, bytesOf('signedPayment', signedPayment));
+        if (signedSwap !== undefined) return swapStep(step, bytesOf('signedSwap', signedSwap));
+        return planStep(step);
+      });
+    },
+  };
+}
+
+function purchaseOf(request: AutoPayRequest, terms: PaymentRequired): Purchase {
+  const { idempotencyKey } = request;
+  const host = hostOf(terms);
+  if (terms.url === undefined && !isForSwapAlone(request))
+    throw refuse('paymentRequired.url', 'must be given: a payment is put on record with the place that asks for it.');
+  if (idempotencyKey !== undefined && !/^[\x21-\x7e]{1,255}$/.test(idempotencyKey))
+    throw refuse('idempotencyKey', 'must be 1 to 255 visible ASCII characters.');
+  // No attempt was made at an empty address, so none is found there.
+  return { url: (terms.url ?? '').replace(/#.*/s, ''), host, idempotencyKey };
+}
+
+/** A caller that names a swap and hands over nothing pays without us, and has nothing put on record or looked up. */
+function isForSwapAlone(request: AutoPayRequest): boolean {
+  return swapAmountOf(request) !== undefined && request.signedPayment === undefined && request.idempotencyKey === undefined;
+}

@@ -1,0 +1,122 @@
+import type { Choice } from '../payments/plan/choose.js';
+import type { Core } from '../payments/context.js';
+import { ownerOf } from '../payments/owner.js';
+import { spendOf } from '../payments/plan/plan.js';
+import { TransportError } from '../errors.js';
+import { isHanded } from '../journal/service-attempts.js';
+import type { Attempt } from '../journal/types.js';
+import { capsFor, checkPayment, overBudget, takenOf } from '../policy/caps.js';
+import type { AutoPayRequest, ParsedOffer, PaymentResult } from '../transport.js';
+import { readOffers } from '../protocols/x402/offers.js';
+import type { PaymentRequired } from '../protocols/x402/types.js';
+import { firstOffer, type AutoPayDeps } from './auto-pay.js';
+import { parsedOffer } from './parse-payment.js';
+import type { Desk } from './wallet-sessions.js';
+import { idOf, keyTaken, type PaidAttempt, type Purchase } from './records.js';
+
+/** One step, with what all of them need. */
+export interface Step {
+  readonly deps: AutoPayDeps;
+  readonly desk: Desk;
+  readonly request: AutoPayRequest;
+  readonly terms: PaymentRequired;
+  readonly purchase: Purchase;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** A purchase as it is put on record before anything of it leaves. `print` is what its signed bytes are found by. */
+export function reservedFor({ desk, purchase }: Step, choice: Pick<Choice, 'offer' | 'microUsd'>, print: string): Attempt {
+  const { config } = desk.core;
+  const { url, host, idempotencyKey } = purchase;
+  return {
+    ...{ id: idOf(print), wallet: config.signer.address, network: config.network, state: 'reserved', delivered: false },
+    // Which method the caller asks with is not known here.
+    ...{ url, method: 'GET', fingerprint: print, at: config.runtime.now() },
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    ...spendOf(choice, host),
+  };
+}
+
+/** How many purchases of a wallet may be open at a service: each plan asks the chain about them, and any caller may open some. */
+const MAX_OPEN = 32;
+/** About how long a blockhash lives: then one of them is decided. */
+const OPEN_MS = 60_000;
+
+/** Throws `rate_limited` if a wallet has too many open purchases for one more. */
+async function checkOpen(core: Core): Promise<void> {
+  let open = 0;
+  for (const state of ['reserved', 'signed'] as const) {
+    for await (const attempt of core.journal.attempts(ownerOf(core), { state })) if (isHanded(attempt)) open += 1;
+  }
+  if (open < MAX_OPEN) return;
+  throw new TransportError(
+    'rate_limited',
+    `The wallet has ${open} open purchases at this service, the most that it keeps. Wait until the chain has decided some of them.`,
+    { details: { retryAfterMs: OPEN_MS } },
+  );
+}
+
+/** Reserves the budget, by the caps of the service. The attempt is claimed before others can see it. */
+export async function reserve(core: Core, attempt: Attempt): Promise<void> {
+  const { policy } = core.config;
+  const refusal = checkPayment(policy, attempt);
+  if (refusal !== undefined) throw refusal;
+  await checkOpen(core);
+  await core.claims.take(attempt.id);
+  try {
+    const refused = await core.journal.reserve(attempt, capsFor(policy, attempt));
+    if (refused === undefined) return;
+    throw 'taken' in refused ? keyTaken() : overBudget(refused.cap, refused.used, takenOf(refused.cap, attempt));
+  } catch (error) {
+    await core.claims.drop(attempt.id).catch(() => undefined);
+    throw error;
+  }
+}
+
+/** Reserves what one more swap of a reserved attempt takes, by the caps of the service. It is claimed anew: its last swap may have let go of it. */
+export async function raise({ journal, config, claims }: Core, attempt: Attempt): Promise<void> {
+  const refusal = checkPayment(config.policy, attempt);
+  if (refusal !== undefined) throw refusal;
+  await claims.take(attempt.id);
+  const refused = await journal.raise(attempt, capsFor(config.policy, attempt));
+  if (refused !== undefined) throw overBudget(refused.cap, refused.used, takenOf(refused.cap, attempt));
+}
+
+/**
+ * What became of a payment that is on record. Its header is for a caller that has shown that it has its bytes: the first to present it is served for it,
+ * and wallets, keys and landed swaps are no secrets.
+ */
+export function standing(step: Step, attempt: PaidAttempt): PaymentResult {
+  const { id, state, receipt, payment } = attempt;
+  const { header, payerSignature, lastValidBlockHeight } = payment;
+  const about = { id, offer: offerFor(step, attempt), payerSignature, lastValidBlockHeight };
+  if (state === 'unsettled') return { state: 'failed', ...about };
+  const { signature } = receipt.payment;
+  if (state === 'settled') return { state: 'settled', ...about, ...(signature === undefined ? {} : { signature }) };
+  return { state: 'submitted', ...about, ...(step.request.signedPayment === undefined ? {} : { header }) };
+}
+
+/** The offer that an attempt is for, or the first, among those of the 402 that came with it. */
+export function offerFor(step: Step, attempt: PaidFor): ParsedOffer {
+  const { terms, request, deps } = step;
+  return findOffer(step, attempt) ?? firstOffer(terms, deps.settings.network, request.wallet);
+}
+
+type PaidFor = Pick<Attempt, 'payTo' | 'mint' | 'amount'>;
+
+/** Whether the 402 asks for just what an attempt pays: one to another payee, or of another amount, bought something else. */
+export function isOffered(step: Step, attempt: PaidFor): boolean {
+  return findOffer(step, attempt) !== undefined;
+}
+
+function findOffer({ terms, request, deps }: Step, { payTo, mint, amount }: PaidFor): ParsedOffer | undefined {
+  const { network } = deps.settings;
+  for (const envelope of terms.fallback === undefined ? [terms] : [terms, terms.fallback]) {
+    for (const reading of readOffers(envelope, network, request.wallet)) {
+      if (!reading.ok) continue;
+      const { offer } = reading;
+      if (offer.payTo === payTo && offer.mint === mint && offer.amount.toString() === amount) return parsedOffer(reading, envelope);
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,123 @@
+import { choose } from '../payments/plan/choose.js';
+import { checkHeader } from '../payments/execute/sign-payment.js';
+import { SLOT_MARGIN } from '../payments/reconcile/sent-transaction.js';
+import { swapBound } from '../payments/execute/swap-cost.js';
+import { amendError, isExactChangeError, ProtocolError } from '../errors.js';
+import { WSOL_MINT } from '../network.js';
+import type { PaymentResult } from '../transport.js';
+import { firstOffer, planner } from './auto-pay.js';
+import { throwIfFailed } from './landing.js';
+import { pastBalance } from './past-balance.js';
+import { planOn } from './plan-step.js';
+import { bearerOf, findSwap, isPaid, keyTaken, swapPrint, type SwapAttempt } from './records.js';
+import { raise, reserve, reservedFor, standing, type Step } from './step.js';
+import { readSigned, readSwap, type ReadSwap, type SignedBytes } from './read-swap.js';
+import { awaitVerdict, soon } from './verdict.js';
+import { submittedSwap, waitFor } from './wait-swap.js';
+
+/** Sends a signed swap, on record first, and plans the payment once it has landed. */
+export async function swapStep(step: Step, bytes: Uint8Array): Promise<PaymentResult> {
+  const { desk, request } = step;
+  const signed = readSigned(request.wallet, bytes);
+  const { signature } = signed;
+  const known = await findSwap(desk.core, signature);
+  if (known !== undefined && isPaid(known)) return standing(step, known);
+  const sent = await (known === undefined ? sendFirst(step, signed) : finish(step, known));
+  if ('state' in sent) return sent;
+  try {
+    return { ...sent, ...(await planOn(step)) };
+  } catch (error) {
+    // Whatever keeps the payment from being made, the swap for it was.
+    throw isExactChangeError(error) ? amendError(error, { moved: [{ kind: 'swap', signature }] }) : error;
+  }
+}
+
+/** The answer where a swap is not decided yet, or else the id that it is on record with. Throws what it failed with. */
+type Sent = PaymentResult | Pick<PaymentResult, 'id'>;
+
+async function finish(step: Step, attempt: SwapAttempt): Promise<Sent> {
+  const landed = await waitFor(step, attempt);
+  if (landed === undefined) return submittedSwap(step, attempt);
+  if (landed.error !== undefined) throw landed.error;
+  return { id: attempt.id };
+}
+
+/**
+ * Puts a swap on record and sends it. One that a block has already needs not be sent, and its bytes are any stranger's to read, which must not fill the
+ * wallet's budget with them; one that no block may have any more needs none.
+ */
+async function sendFirst(step: Step, signed: SignedBytes): Promise<Sent> {
+  const { desk, request, terms, signal } = step;
+  const { core } = desk;
+  const swap = await readSwap(core, signed, signal);
+  const verdict = await soon(signal, (within) => awaitVerdict(core, signed, within));
+  await throwIfFailed(core, signed, verdict);
+  if (verdict.state === 'waiting') {
+    return { state: 'swap_submitted', signature: signed.signature, offer: firstOffer(terms, core.config.network, request.wallet) };
+  }
+  if (verdict.state !== 'open') return {};
+  const attempt = await reserveSwap(step, signed, swap, verdict.slot);
+  return isPaid(attempt) ? standing(step, attempt) : finish(step, attempt);
+}
+
+/** Puts a swap on record whose blockhash was valid at a slot. */
+async function reserveSwap(step: Step, signed: SignedBytes, swap: ReadSwap, minContextSlot: number): Promise<SwapAttempt> {
+  const { deps, desk, request, terms, purchase, signal } = step;
+  const { core } = desk;
+  const { runtime } = core.config;
+  const planning = planner(deps, request, true);
+  await planning.ready();
+  const otherMint = new ProtocolError(
+    'unsupported_offer',
+    'The swap brings another token than the offer asks for. Plan the payment anew.',
+    {
+      details: { reason: 'asks for another token than the swap brings' },
+    },
+  );
+  const refuseOther: NonNullable<Parameters<typeof choose>[2]['refuse']> = ({ mint }) => (mint === swap.outputMint ? undefined : otherMint);
+  const choice = await choose(planning, terms, { host: purchase.host, signal, quote: false, refuse: refuseOther });
+  checkHeader(planning, choice);
+  // No blockhash of before outlives one of now.
+  const { lastValidBlockHeight } = await core.rpc.latestBlockhash({ minContextSlot, signal });
+  const reserved = reservedFor(step, choice, swapPrint(signed.signature));
+  const { maxIn: _maxIn, minOut: _minOut, lamports: _lamports, ...read } = swap;
+  const swapping = await swapBound(planning, swap, reserved, signal);
+  const source =
+    swap.inputMint === WSOL_MINT
+      ? ({ account: request.wallet, unit: 'lamports' } as const)
+      : ({ account: swap.source, unit: 'tokens' } as const);
+  const before = await pastBalance(core, source, Math.max(0, minContextSlot - SLOT_MARGIN), signal);
+  const attempt: SwapAttempt = {
+    ...reserved,
+    swapping,
+    swap: {
+      ...read,
+      signature: signed.signature,
+      transaction: request.signedSwap ?? '',
+      provider: 'jupiter',
+      blockhash: signed.decoded.blockhash,
+      blockhashSlot: minContextSlot,
+      ...(before === undefined ? {} : { before: { amount: before.amount.toString(), slot: before.slot } }),
+      lastValidBlockHeight: lastValidBlockHeight.toString(),
+    },
+  };
+  return desk.alone(async () => {
+    const again = await findSwap(core, signed.signature);
+    if (again !== undefined) return again;
+    const bearer = await bearerOf(core, purchase);
+    if (bearer === undefined) {
+      await reserve(core, attempt);
+      return attempt;
+    }
+    // One more swap for the same purchase, where the first did not bring enough.
+    const isDecided = bearer.state === 'reserved' && bearer.swap?.outcome !== undefined;
+    if (!isDecided || bearer.payTo !== attempt.payTo || bearer.mint !== attempt.mint || bearer.amount !== attempt.amount) throw keyTaken();
+    const next = { ...bearer, fingerprint: attempt.fingerprint, at: runtime.now(), swap: attempt.swap, swapping };
+    await raise(core, next).catch(async (error: unknown) => {
+      await desk.letGo(next.id).catch(() => undefined);
+      throw error;
+    });
+    void desk.keep(next);
+    return next;
+  }, signal);
+}

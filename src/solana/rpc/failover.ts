@@ -1,0 +1,149 @@
+import type { Connection } from '@solana/web3.js';
+import { systemRuntime } from '../../internal/runtime.js';
+import { bounded } from '../../internal/bounded.js';
+import { Fault, jsonRpcFault, toTransportError, worstFault } from './fault.js';
+import { afterFault, askedRest, GOOD, takeTurns, type Standing } from './node-health.js';
+
+/** One RPC node: a Connection whose requests end with the signal. */
+export interface Node {
+  connect(signal: AbortSignal): Connection;
+  /** What an error of the Connection means. */
+  explain(error: unknown): Fault;
+  /** The hash of its first block, where it is known already or being asked for. */
+  readonly genesis?: () => Promise<string>;
+  /** Rejects with a {@link Fault} unless the node's answers count. */
+  readonly admit?: () => Promise<void>;
+}
+
+export interface Question<T> {
+  /** The JSON-RPC method, for errors. */
+  readonly method: string;
+  readonly signal: AbortSignal | undefined;
+  /** Asks, and reads the answer: what it throws of its own about the answer is a {@link Fault}. */
+  readonly ask: (connection: Connection, node: Node) => Promise<T>;
+  /** The answer itself says which network it is of. */
+  readonly unchecked?: boolean;
+}
+
+const ROUNDS = 2;
+const PAUSE_MS = 250;
+/** A node that wants a longer pause is not waited for. */
+const MAX_PAUSE_MS = 2_000;
+/** To see whether a node is back must not cost a call much that another can answer. */
+const PROBE_MS = 1_000;
+
+/** How each node did when it was asked last, by whichever call. */
+const standings = new WeakMap<Node, Standing>();
+const standingOf = (node: Node): Standing => standings.get(node) ?? GOOD;
+
+/**
+ * To be called with what becomes of a node that is asked now. Does nothing if it has failed or answered since then, for another call:
+ * calls that are under way together fail by one and the same outage.
+ */
+function watchNode(node: Node, probe: boolean): (after: (before: Standing) => Standing) => void {
+  const before = probe ? { ...standingOf(node), probing: true } : standingOf(node);
+  standings.set(node, before);
+  return (after) => {
+    if (standings.get(node) === before) standings.set(node, after(before));
+  };
+}
+
+/** The nodes in the order in which they are worth asking now. */
+export function inTurn(nodes: readonly Node[]): readonly Node[] {
+  const { turns, left } = takeTurns(nodes.map(standingOf), systemRuntime.now());
+  return [...turns, ...left].map(({ index }) => nodes[index]).filter((node) => node !== undefined);
+}
+
+/**
+ * Asks the nodes in turn until one answers, and after a short pause once more: those that have failed lately after the others. Bounded by
+ * `timeoutMs` altogether, of which no node gets more than its share; rejects with the signal's reason or a `TransportError`.
+ */
+export async function askNodes<T>(
+  nodes: readonly Node[],
+  timeoutMs: number,
+  closed: AbortSignal,
+  { method, signal, ask, unchecked }: Question<T>,
+): Promise<T> {
+  const late = () => new Fault('timeout', 'it did not answer in time');
+  const until = systemRuntime.now() + timeoutMs;
+  const left = () => Math.max(1, until - systemRuntime.now());
+
+  const round = async (stop: AbortSignal, now: number): Promise<{ value: T } | readonly Fault[]> => {
+    const { turns, left: alone } = takeTurns(nodes.map(standingOf), now);
+    const faults = alone.map(({ fault }) => fault);
+    const isOver = () => stop.aborted;
+    for (const [count, { index, probe }] of turns.entries()) {
+      const node = nodes[index];
+      if (node === undefined || isOver()) break;
+      const next = turns.length - count - 1;
+      const share = left() / (next + 1);
+      const note = watchNode(node, probe);
+      try {
+        const task = async (own: AbortSignal) => {
+          // At the same time, so that a node that takes over for another is no slower.
+          const [value] = await Promise.all([ask(node.connect(own), node), unchecked === true ? undefined : node.admit?.()]);
+          return value;
+        };
+        const value = await bounded(probe && next > 0 ? Math.min(share, PROBE_MS) : share, late, [stop], task);
+        note(() => GOOD);
+        return { value };
+      } catch (error) {
+        const fault = error instanceof Fault ? error : node.explain(error);
+        // That the caller gave up says nothing of the node.
+        const isGivenUp = isOver() && fault.kind !== 'timeout';
+        note((before) => (isGivenUp ? { ...before, probing: false } : afterFault(before, fault, systemRuntime.now())));
+        faults.push(fault);
+      }
+    }
+    return faults;
+  };
+
+  try {
+    return await bounded(timeoutMs, late, [signal, closed], async (stop) => {
+      let faults: readonly Fault[] = [];
+      for (let rounds = 0; rounds < ROUNDS && !stop.aborted; rounds += 1) {
+        const pause = rounds === 0 ? pauseBefore(nodes, left()) : pauseAfter(faults);
+        if (pause === undefined || pause >= left()) break;
+        // Timers may be early: a call that waited as long as a node had asked for has waited long enough.
+        const waited = systemRuntime.now() + pause;
+        if (pause > 0) await systemRuntime.sleep(pause, stop);
+        const answer = await round(stop, Math.max(waited, systemRuntime.now()));
+        if ('value' in answer) return answer.value;
+        faults = answer;
+      }
+      throw worstFault(faults);
+    });
+  } catch (error) {
+    if (signal?.aborted === true && error === signal.reason) throw error;
+    if (!(error instanceof Fault)) throw error;
+    throw toTransportError(error, method, timeoutMs);
+  }
+}
+
+/** The rest of a short pause that the only node has asked for, of whichever call: where there is another, that one is asked. */
+function pauseBefore([node, ...others]: readonly Node[], leftMs: number): number {
+  if (node === undefined || others.length > 0) return 0;
+  const ms = askedRest(standingOf(node), systemRuntime.now());
+  return ms <= MAX_PAUSE_MS && ms < leftMs ? ms : 0;
+}
+
+/** How long to wait before asking again; undefined where that is no use. */
+function pauseAfter(faults: readonly Fault[]): number | undefined {
+  const pauses = faults.filter((fault) => fault.isTransient).map((fault) => Math.max(PAUSE_MS, fault.retryAfterMs ?? 0));
+  const shortest = Math.min(...pauses);
+  return shortest <= MAX_PAUSE_MS ? shortest : undefined;
+}
+
+/** Our own fetch explains all else, so what is left is about the shape of an answer. The error quotes it, so it is not kept. */
+export function explainShape(): Fault {
+  return new Fault('invalid', 'it does not have the shape of an answer to this question');
+}
+
+/** An error of a Connection that is not ours: by its name and code, as far as they tell. */
+export function explainWeb3Error(error: unknown): Fault {
+  if (!(error instanceof Error)) return new Fault('unavailable', 'the connection failed');
+  if (error.name === 'StructError') return explainShape();
+  if (error.message.startsWith('429 ')) return new Fault('rate_limited', 'it answered with status 429');
+  if ('code' in error && typeof error.code === 'number') return jsonRpcFault(error.code, error.message);
+  return new Fault('unavailable', 'the connection failed', { cause: error });
+}

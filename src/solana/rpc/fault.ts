@@ -1,0 +1,114 @@
+import { TransportError } from '../../errors.js';
+
+type Kind =
+  /** No answer, or one that says "not now". */
+  | 'unavailable'
+  | 'rate_limited'
+  | 'timeout'
+  /** An answer that is not what the method returns. */
+  | 'invalid'
+  /** A JSON-RPC error that the same question will get again. */
+  | 'refused'
+  /** It serves another network. */
+  | 'foreign';
+
+interface FaultInit {
+  readonly retryAfterMs?: number | undefined;
+  readonly cause?: unknown;
+  /** The node's own words. */
+  readonly said?: string;
+  /** Of a JSON-RPC error. */
+  readonly code?: number;
+  readonly networks?: { readonly expected: string; readonly actual: string };
+}
+
+/** Why one node did not answer one call. Stays in this folder: callers see a `TransportError`. */
+export class Fault extends Error {
+  readonly retryAfterMs: number | undefined;
+  readonly said: string | undefined;
+  readonly code: number | undefined;
+  readonly networks: FaultInit['networks'];
+
+  constructor(
+    readonly kind: Kind,
+    /** A sentence part of ours: "it answered with status 503". */
+    readonly reason: string,
+    init: FaultInit = {},
+  ) {
+    super(reason, 'cause' in init ? { cause: init.cause } : undefined);
+    this.retryAfterMs = init.retryAfterMs;
+    this.said = init.said;
+    this.code = init.code;
+    this.networks = init.networks;
+  }
+
+  get isTransient(): boolean {
+    return this.kind !== 'refused' && this.kind !== 'foreign';
+  }
+}
+
+/** JSON-RPC errors that the question itself causes: no node and no second attempt changes them. */
+const REFUSALS: ReadonlySet<number> = new Set([-32600, -32601, -32602, -32002, -32003, -32006, -32013, -32015]);
+/** What some providers answer instead of status 429. */
+const RATE_LIMITS: ReadonlySet<number> = new Set([429, -32429, -32029]);
+
+/** A JSON-RPC error of the node. */
+export function jsonRpcFault(code: number, said: string | undefined): Fault {
+  const kind = RATE_LIMITS.has(code) ? 'rate_limited' : REFUSALS.has(code) ? 'refused' : 'unavailable';
+  return new Fault(kind, `it answered with JSON-RPC error ${code}`, { code, ...(said === undefined ? {} : { said }) });
+}
+
+/** Of several nodes' faults, the one that says most. */
+export function worstFault(faults: readonly Fault[]): Fault {
+  const order: readonly Kind[] = ['foreign', 'refused', 'rate_limited', 'invalid', 'timeout', 'unavailable'];
+  const sorted = [...faults].sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind));
+  return sorted[0] ?? new Fault('unavailable', 'no node was asked');
+}
+
+/** For limits that do not say how long they last. */
+const DEFAULT_RETRY_MS = 1_000;
+
+export function toTransportError(fault: Fault, method: string, timeoutMs: number): TransportError {
+  const { kind, reason, said, cause, networks, retryAfterMs = DEFAULT_RETRY_MS } = fault;
+  const init = { ...(cause === undefined ? {} : { cause }), ...(said === undefined ? {} : { untrusted: { rpc: said } }) };
+  switch (kind) {
+    case 'rate_limited':
+      return new TransportError(
+        'rate_limited',
+        `The RPC node limits how often it is asked (${method}); try again in ${retryAfterMs} ms, or set another rpcUrl.`,
+        { ...init, details: { retryAfterMs } },
+      );
+    case 'timeout':
+      return new TransportError(
+        'timeout',
+        `The RPC node did not answer ${method} within ${timeoutMs} ms; try again, or set another rpcUrl.`,
+        {
+          ...init,
+          details: { step: method, timeoutMs },
+        },
+      );
+    case 'invalid':
+      return new TransportError('invalid_response', `The RPC node's answer to ${method} cannot be used: ${reason}; set another rpcUrl.`, {
+        ...init,
+        details: { service: 'rpc', reason },
+      });
+    case 'foreign': {
+      const { expected, actual } = networks ?? { expected: '', actual: '' };
+      return wrongNetwork(expected, actual);
+    }
+    default:
+      return new TransportError('rpc_unavailable', `The RPC node did not serve ${method}: ${reason}; try again, or set another rpcUrl.`, {
+        ...init,
+        details: { method },
+      });
+  }
+}
+
+/** A node that serves another network than the client is set to. */
+export function wrongNetwork(expected: string, actual: string): TransportError {
+  return new TransportError(
+    'rpc_wrong_network',
+    `The RPC node serves ${actual}, but the client is set to ${expected}. Correct rpcUrl or network.`,
+    { details: { expected, actual } },
+  );
+}

@@ -1,0 +1,112 @@
+import { addressOf } from '../address.js';
+import type { Address } from '../types.js';
+
+/** One extension of a Token-2022 mint or account, raw. */
+export interface Extension {
+  readonly type: number;
+  readonly value: Uint8Array;
+}
+
+/** What the extensions of a mint let others do to a payment in it. */
+export interface MintFacts {
+  /** Basis points withheld from every transfer: the higher of the current and the coming epoch's. */
+  readonly transferFeeBps: number;
+  /** The program that every transfer calls. */
+  readonly transferHookProgram?: Address;
+  /** The key that can take tokens out of every account. */
+  readonly permanentDelegate?: Address;
+  /** What a new token account starts as. */
+  readonly defaultState: 'initialized' | 'frozen';
+  /** Nothing moves now. */
+  readonly paused: boolean;
+}
+
+/** By type: name, and the length of the value where it is fixed. */
+const EXTENSIONS: Readonly<Record<number, readonly [name: string, bytes?: number]>> = {
+  1: ['transferFeeConfig', 108],
+  2: ['transferFeeAmount', 8],
+  3: ['mintCloseAuthority', 32],
+  4: ['confidentialTransferMint', 65],
+  5: ['confidentialTransferAccount', 295],
+  6: ['defaultAccountState', 1],
+  7: ['immutableOwner', 0],
+  8: ['memoTransfer', 1],
+  9: ['nonTransferable', 0],
+  10: ['interestBearingConfig', 52],
+  11: ['cpiGuard', 1],
+  12: ['permanentDelegate', 32],
+  13: ['nonTransferableAccount', 0],
+  14: ['transferHook', 64],
+  15: ['transferHookAccount', 1],
+  16: ['confidentialTransferFeeConfig', 129],
+  17: ['confidentialTransferFeeAmount', 64],
+  18: ['metadataPointer', 64],
+  19: ['tokenMetadata'],
+  20: ['groupPointer', 64],
+  21: ['tokenGroup', 80],
+  22: ['groupMemberPointer', 64],
+  23: ['tokenGroupMember', 72],
+  24: ['confidentialMintBurn'],
+  25: ['scaledUiAmount', 56],
+  26: ['pausable', 33],
+  27: ['pausableAccount', 0],
+};
+
+/** The name of an extension type, `unknown:<type>` where we do not know it. */
+export function extensionName(type: number): string {
+  return EXTENSIONS[type]?.[0] ?? `unknown:${type}`;
+}
+
+/**
+ * Walks type (u16), length (u16), value to the end, or to the zeros after the last one. Undefined where it does not come
+ * out even, a length is not the known one, or a type comes twice.
+ */
+export function readExtensions(bytes: Uint8Array): Extension[] | undefined {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const found: Extension[] = [];
+  let offset = 0;
+  while (offset < bytes.length) {
+    if (bytes.subarray(offset).every((byte) => byte === 0)) return found;
+    if (offset + 4 > bytes.length) return undefined;
+    const type = view.getUint16(offset, true);
+    const end = offset + 4 + view.getUint16(offset + 2, true);
+    const value = bytes.slice(offset + 4, end);
+    const known = EXTENSIONS[type]?.[1];
+    if (type === 0 || end > bytes.length || found.some((one) => one.type === type)) return undefined;
+    if (known !== undefined && value.length !== known) return undefined;
+    found.push({ type, value });
+    offset = end;
+  }
+  return found;
+}
+
+/** Judges nothing: only says what there is. Undefined where a value cannot be. */
+export function mintFacts(extensions: readonly Extension[]): MintFacts | undefined {
+  const value = (name: string) => extensions.find((one) => extensionName(one.type) === name)?.value;
+  const hook = keyOf(value('transferHook')?.subarray(32));
+  const delegate = keyOf(value('permanentDelegate'));
+  const defaultState = DEFAULT_STATES[value('defaultAccountState')?.[0] ?? 1];
+  const paused = value('pausable')?.[32] ?? 0;
+  if (defaultState === undefined || paused > 1) return undefined;
+  return {
+    transferFeeBps: feeBps(value('transferFeeConfig')),
+    ...(hook === undefined ? {} : { transferHookProgram: hook }),
+    ...(delegate === undefined ? {} : { permanentDelegate: delegate }),
+    defaultState,
+    paused: paused === 1,
+  };
+}
+
+const DEFAULT_STATES: Readonly<Record<number, MintFacts['defaultState']>> = { 1: 'initialized', 2: 'frozen' };
+
+/** Two authorities, the withheld amount, then twice: epoch, maximum, basis points. */
+function feeBps(config: Uint8Array | undefined): number {
+  if (config === undefined) return 0;
+  const view = new DataView(config.buffer, config.byteOffset, config.byteLength);
+  return Math.max(view.getUint16(88, true), view.getUint16(106, true));
+}
+
+/** An optional key is 32 zero bytes where there is none. */
+function keyOf(bytes: Uint8Array | undefined): Address | undefined {
+  return bytes === undefined || bytes.every((byte) => byte === 0) ? undefined : addressOf(bytes);
+}

@@ -1,0 +1,148 @@
+import { base58 } from '@scure/base';
+import { SYSTEM_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
+import { isAddress } from '../address.js';
+import { Fault } from '../rpc/fault.js';
+import { safeInteger } from '../rpc/reply.js';
+import type { InnerInstruction } from '../rpc/rpc.js';
+import type { Address } from '../types.js';
+
+/** What web3.js has made sure of in what a node shows of a top-level instruction: keys and one of two forms, no more. */
+export interface ShownCalls {
+  readonly index: number;
+  readonly instructions: readonly ShownCall[];
+}
+
+/** Nodes parse the instructions of programs that they know, and give the accounts and data of others. */
+export interface ShownCall {
+  readonly programId: unknown;
+  readonly parsed?: unknown;
+  readonly accounts?: unknown;
+  readonly data?: unknown;
+}
+
+/** System instructions, by number. */
+const SYSTEM_NAMES: readonly string[] = [
+  'createAccount',
+  'assign',
+  'transfer',
+  'createAccountWithSeed',
+  'advanceNonce',
+  'withdrawFromNonce',
+  'initializeNonce',
+  'authorizeNonce',
+  'allocate',
+  'allocateWithSeed',
+  'assignWithSeed',
+  'transferWithSeed',
+  'upgradeNonce',
+  'createAccountAllowPrefund',
+];
+
+/** Instructions of both token programs, by number; those of extensions follow, and have no name here but one. */
+const TOKEN_NAMES: readonly string[] = [
+  'initializeMint',
+  'initializeAccount',
+  'initializeMultisig',
+  'transfer',
+  'approve',
+  'revoke',
+  'setAuthority',
+  'mintTo',
+  'burn',
+  'closeAccount',
+  'freezeAccount',
+  'thawAccount',
+  'transferChecked',
+  'approveChecked',
+  'mintToChecked',
+  'burnChecked',
+  'initializeAccount2',
+  'syncNative',
+  'initializeAccount3',
+  'initializeMultisig2',
+  'initializeMint2',
+  'getAccountDataSize',
+  'initializeImmutableOwner',
+  'amountToUiAmount',
+  'uiAmountToAmount',
+  'initializeMintCloseAuthority',
+];
+const LATE_TOKEN_NAMES: Readonly<Record<number, string>> = { 38: 'withdrawExcessLamports', 45: 'unwrapLamports', 255: 'batch' };
+const TRANSFER_FEE_EXTENSION = 26;
+const TRANSFER_CHECKED_WITH_FEE = 1;
+
+/** Where a System instruction names the account that it creates. */
+const CREATED_AT: Readonly<Record<string, number>> = { createAccount: 1, createAccountWithSeed: 1, createAccountAllowPrefund: 0 };
+
+/** Base58 digits. All that has a name above is shorter; decoding takes time that grows with the square of the length. */
+const LONGEST_NAMED = 256;
+
+/** What programs called, as the answer of `simulateTransaction` shows it. Throws a {@link Fault} for what cannot be read. */
+export function readInner(shown: readonly ShownCalls[]): InnerInstruction[] {
+  return shown.flatMap(({ index, instructions }) => {
+    const outer = safeInteger(index);
+    return instructions.map((call) => ({ outer, ...readCall(call) }));
+  });
+}
+
+function readCall(call: ShownCall): Omit<InnerInstruction, 'outer'> {
+  const program = readKey(call.programId);
+  if ('parsed' in call) return { program, ...(isNamed(program) ? readParsed(program, call.parsed) : unnamed(addressesIn(call.parsed))) };
+  if (!Array.isArray(call.accounts) || typeof call.data !== 'string') throw unreadable();
+  const addresses = call.accounts.map(readKey);
+  const name = isNamed(program) ? nameOf(program, call.data) : undefined;
+  const created = program === SYSTEM_PROGRAM && name !== undefined ? CREATED_AT[name] : undefined;
+  return { program, name, addresses, creates: created === undefined ? undefined : addresses[created] };
+}
+
+const isNamed = (program: Address): boolean => [SYSTEM_PROGRAM, TOKEN_PROGRAM, TOKEN_2022_PROGRAM].includes(program);
+const unnamed = (addresses: readonly Address[]) => ({ name: undefined, addresses, creates: undefined });
+const unreadable = () => new Fault('invalid', 'a call between programs in it cannot be read');
+
+function readKey(value: unknown): Address {
+  const text = String(value);
+  if (!isAddress(text)) throw unreadable();
+  return text;
+}
+
+function readParsed(program: Address, parsed: unknown): Omit<InnerInstruction, 'outer' | 'program'> {
+  if (!isObject(parsed) || !('type' in parsed) || typeof parsed.type !== 'string') throw unreadable();
+  const info = 'info' in parsed ? parsed.info : undefined;
+  if (!isObject(info)) throw unreadable();
+  const creates = program === SYSTEM_PROGRAM && 'newAccount' in info && isAddress(info.newAccount) ? info.newAccount : undefined;
+  return { name: parsed.type, addresses: addressesIn(info), creates };
+}
+
+/** Every address among the values, however deep: the fields differ by instruction, and lists of signers are nested. */
+function addressesIn(value: unknown): Address[] {
+  // Grows while it is walked: a call for each level would let a node exhaust the stack.
+  const values: unknown[] = [value];
+  for (const one of values) {
+    if (!isObject(one)) continue;
+    const fields: readonly unknown[] = Object.values(one);
+    for (const field of fields) values.push(field);
+  }
+  return values.filter(isAddress);
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}
+
+function nameOf(program: Address, data: string): string | undefined {
+  if (data.length > LONGEST_NAMED) return undefined;
+  if (!/^[1-9A-HJ-NP-Za-km-z]*$/.test(data)) throw unreadable();
+  const bytes = base58.decode(data);
+  return program === SYSTEM_PROGRAM ? systemName(bytes) : tokenName(bytes);
+}
+
+function systemName(data: Uint8Array): string | undefined {
+  if (data.length < 4) return undefined;
+  return SYSTEM_NAMES[new DataView(data.buffer, data.byteOffset, data.byteLength).getUint32(0, true)];
+}
+
+function tokenName([opcode, extension]: Uint8Array): string | undefined {
+  if (opcode === undefined) return undefined;
+  if (opcode === TRANSFER_FEE_EXTENSION && extension === TRANSFER_CHECKED_WITH_FEE) return 'transferCheckedWithFee';
+  return TOKEN_NAMES[opcode] ?? LATE_TOKEN_NAMES[opcode];
+}

@@ -1,0 +1,78 @@
+import { U64_MAX } from '../../amount.js';
+import { LOOKUP_TABLE_PROGRAM } from '../../network.js';
+import { sinceThen, systemRuntime } from '../../internal/runtime.js';
+import { addressOf } from '../address.js';
+import type { Account, CallOptions, Rpc } from '../rpc/rpc.js';
+import type { Address, LookupTable } from '../types.js';
+
+const HEADER_BYTES = 56;
+const KEY_BYTES = 32;
+const MAX_KEYS = 256;
+/** Tables only grow and are deactivated long before they are gone, so an old copy is a smaller one, never a wrong one. */
+const MAX_AGE_MS = 5 * 60_000;
+const CACHE_ENTRIES = 256;
+
+/** A lookup table as it lies on the chain. */
+export interface ReadTable extends LookupTable {
+  /** `none` where there is no lookup table at the address. */
+  readonly state: 'none' | 'inactive' | 'active';
+}
+
+interface Cached {
+  readonly table: ReadTable;
+  readonly at: number;
+}
+
+export interface TableOptions extends CallOptions {
+  /** Asks the node also for what was read before. */
+  readonly fresh?: boolean;
+}
+
+/** What tables are read from. */
+export type TableReader = Pick<Rpc, 'accounts'>;
+
+const caches = new WeakMap<TableReader, Map<Address, Cached>>();
+
+/** Reads lookup tables from the caller's own node, in the order asked for: at most 100. */
+export async function readTables(
+  rpc: TableReader,
+  addresses: readonly Address[],
+  { fresh = false, ...options }: TableOptions = {},
+  now: () => number = () => systemRuntime.now(),
+): Promise<ReadTable[]> {
+  const cache = caches.get(rpc) ?? new Map<Address, Cached>();
+  caches.set(rpc, cache);
+  const isOld = (at: number) => fresh || sinceThen({ now }, at) >= MAX_AGE_MS;
+  const missing = addresses.filter((address) => isOld(cache.get(address)?.at ?? -Infinity));
+  const fetched = new Map<Address, ReadTable>();
+  if (missing.length > 0) {
+    const { slot, accounts } = await rpc.accounts(missing, options);
+    missing.forEach((address, index) => fetched.set(address, readTable(address, accounts[index] ?? null, slot)));
+  }
+  const tables = addresses.map((address) => fetched.get(address) ?? cache.get(address)?.table);
+  for (const [address, table] of fetched) if (table.state === 'active') remember(cache, address, { table, at: now() });
+  return tables.filter((table): table is ReadTable => table !== undefined);
+}
+
+function remember(cache: Map<Address, Cached>, address: Address, entry: Cached): void {
+  cache.delete(address);
+  cache.set(address, entry);
+  for (const oldest of cache.keys()) {
+    if (cache.size <= CACHE_ENTRIES) return;
+    cache.delete(oldest);
+  }
+}
+
+function readTable(address: Address, account: Account | null, slot: number): ReadTable {
+  const data = account?.data ?? new Uint8Array();
+  const count = (data.length - HEADER_BYTES) / KEY_BYTES;
+  const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
+  const isTable = account?.owner === LOOKUP_TABLE_PROGRAM && Number.isInteger(count) && count >= 0 && count <= MAX_KEYS;
+  // u32 state 1, u64 deactivation slot, u64 last extended slot, u8 where that extension starts.
+  if (!isTable || view.getUint32(0, true) !== 1) return { address, state: 'none', addresses: [] };
+  if (view.getBigUint64(4, true) !== U64_MAX) return { address, state: 'inactive', addresses: [] };
+  // What was added in this very slot can only be used from the next one on: left out, no transaction can name it.
+  const usable = view.getBigUint64(12, true) < BigInt(slot) ? count : Math.min(count, view.getUint8(20));
+  const keyAt = (index: number) => addressOf(data.subarray(HEADER_BYTES + KEY_BYTES * index, HEADER_BYTES + KEY_BYTES * (index + 1)));
+  return { address, state: 'active', addresses: Array.from({ length: usable }, (_, index) => keyAt(index)) };
+}

@@ -1,0 +1,47 @@
+import { onceMade, isThere } from '../transaction/own-account.js';
+import { accountBytes, ownAccountOf, type RawLeg } from '../transaction/read-facts.js';
+import type { Account, CallOptions, Rpc } from '../../solana/rpc/rpc.js';
+import type { Address, Instruction } from '../../solana/types.js';
+import { temporaryIn } from './temporary.js';
+
+/** Of the older token program. */
+const TOKEN_ACCOUNT_BYTES = 165;
+
+/** Jupiter's temporary account, as the chain has it before a transaction makes it. */
+export interface TemporaryBefore {
+  readonly leg: { readonly address: Address; readonly account: Account | null };
+  readonly rent: bigint;
+  readonly vacant: boolean;
+}
+
+/** The temporary account that a transaction makes; undefined if it makes none. */
+export async function readTemporary(
+  node: Pick<Rpc, 'accounts' | 'rent'>,
+  instructions: readonly Instruction[],
+  wallet: Address,
+  options: CallOptions,
+): Promise<TemporaryBefore | undefined> {
+  const address = temporaryIn(instructions, wallet);
+  if (address === undefined) return undefined;
+  const [{ accounts }, rent] = await Promise.all([node.accounts([address], options), node.rent(TOKEN_ACCOUNT_BYTES, options)]);
+  const account = accounts[0] ?? null;
+  return { leg: { address, account }, rent, vacant: !isThere(account) };
+}
+
+/** What making each of these accounts takes and counts; nothing of those that are there. */
+export async function readMakings(
+  node: Pick<Rpc, 'rent'>,
+  wallet: Address,
+  created: readonly Address[],
+  legs: readonly RawLeg[],
+  options: CallOptions,
+): Promise<ReadonlyMap<Address, ReturnType<typeof onceMade>>> {
+  const missing = legs.filter(({ address, account }) => created.includes(address) && !isThere(account));
+  const made = await Promise.all(
+    missing.map(async (leg) => {
+      const rent = await node.rent(accountBytes(leg.mint), options);
+      return [leg.address, onceMade(ownAccountOf(wallet, leg), rent)] as const;
+    }),
+  );
+  return new Map(made);
+}

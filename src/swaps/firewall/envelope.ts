@@ -1,0 +1,76 @@
+import { base64 } from '@scure/base';
+import { decodeTransaction, type DecodedTransaction } from '../../solana/transactions/transaction.js';
+import type { Address } from '../../solana/types.js';
+import type { Rule } from './rule.js';
+
+/** A foreign transaction before anything in it has been resolved. */
+export interface EnvelopeSubject {
+  /** Undefined where it cannot be read. */
+  readonly decoded: DecodedTransaction | undefined;
+  readonly wallet: Address;
+}
+
+/** What we compose ourselves where wrapped SOL is topped up to buy a token that the wallet has no account of. */
+const MAX_INSTRUCTIONS = 13;
+
+/** A rule on what the transaction says: one that cannot be read passes none. */
+function onDecoded(
+  id: string,
+  refuses: string,
+  why: string,
+  passes: (decoded: DecodedTransaction, wallet: Address) => boolean,
+): Rule<EnvelopeSubject> {
+  return { id, refuses, why, passes: ({ decoded, wallet }) => decoded !== undefined && passes(decoded, wallet) };
+}
+
+/** What a foreign transaction must be before its instructions are looked at. */
+export const envelopeRules: readonly Rule<EnvelopeSubject>[] = [
+  onDecoded(
+    'transaction_encoding',
+    'it is not one v0 transaction in its one encoding',
+    'Two decoders may read different transactions out of bytes that are sloppy; what is checked must be what is signed.',
+    () => true,
+  ),
+  onDecoded(
+    'transaction_fee_payer',
+    'the transaction is made for another wallet',
+    'The payer of the fee also signs, and what was checked for one wallet says nothing about another.',
+    ({ staticAccounts }, wallet) => staticAccounts[0] === wallet,
+  ),
+  onDecoded(
+    'transaction_signers',
+    'the transaction wants the signature of another key than the wallet',
+    'A second signer can hold the transaction back until its price suits him.',
+    ({ header }) => header.numRequiredSignatures === 1 && header.numReadonlySigned === 0,
+  ),
+  onDecoded(
+    'transaction_presigned',
+    'the transaction arrived with a signature in it',
+    'What has a signature already was made to be sent by another party, whatever we decide.',
+    ({ signatures }) => signatures.every((one) => one.every((byte) => byte === 0)),
+  ),
+  onDecoded(
+    'transaction_length',
+    `the transaction has no instruction, or more than ${MAX_INSTRUCTIONS}`,
+    'No swap needs that many; a crowd hides the one that steals.',
+    ({ instructions }) => instructions.length >= 1 && instructions.length <= MAX_INSTRUCTIONS,
+  ),
+];
+
+/** Reads base64 or wire bytes; undefined where they are not one v0 transaction in its one encoding. Never throws. */
+export function readTransaction(transaction: unknown): DecodedTransaction | undefined {
+  const bytes = typeof transaction === 'string' ? fromBase64(transaction) : transaction;
+  return bytes instanceof Uint8Array ? decodeTransaction(bytes) : undefined;
+}
+
+/** The most base64 that {@link decodeTransaction} could take. */
+const MAX_TEXT = 1_644;
+
+function fromBase64(text: string): Uint8Array | undefined {
+  if (text.length > MAX_TEXT) return undefined;
+  try {
+    return base64.decode(text);
+  } catch {
+    return undefined;
+  }
+}

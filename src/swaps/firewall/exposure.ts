@@ -1,0 +1,101 @@
+import { everyPinnedMint, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../network.js';
+import { associatedTokenAddress, decodeMint } from '../../solana/tokens/accounts.js';
+import { addressBytes } from '../../solana/address.js';
+import type { Account } from '../../solana/rpc/rpc.js';
+import type { AccountMeta, Address, Instruction } from '../../solana/types.js';
+import { isThere } from '../transaction/own-account.js';
+import { type Rule, enforce } from './rule.js';
+
+/** The accounts that the swap names besides the wallet and its own source and output; each once, writable if it is so anywhere. */
+export function foreignAccounts(instruction: Instruction, own: readonly Address[]): AccountMeta[] {
+  const found = new Map<Address, AccountMeta>();
+  for (const account of instruction.accounts) {
+    if (own.includes(account.address) || found.get(account.address)?.writable === true) continue;
+    found.set(account.address, account);
+  }
+  return [...found.values()];
+}
+
+/** An account in reach of the swap, as the chain has it. */
+export interface Exposed {
+  readonly address: Address;
+  readonly writable: boolean;
+  readonly account: Account | null;
+}
+
+export interface ExposureSubject {
+  readonly wallet: Address;
+  /** The 32 bytes of the wallet's address. */
+  readonly key: Uint8Array;
+  readonly exposed: readonly Exposed[];
+}
+
+export function exposureSubject(wallet: Address, exposed: readonly Exposed[]): ExposureSubject {
+  return { wallet, key: addressBytes(wallet), exposed };
+}
+
+const MULTISIG_BYTES = 355;
+
+export const exposureRules: readonly Rule<ExposureSubject>[] = [
+  {
+    id: 'exposed_account',
+    refuses: 'it could write to another account that names the wallet',
+    why: 'The wallet signs for the whole instruction: a token account, a stake, a nonce, a program, a loan or whatever else obeys it could be emptied.',
+    // Of any program: which of them obey a key in their data is not for us to know.
+    passes: ({ key, exposed }) => exposed.every(({ writable, account }) => !writable || account === null || !contains(account.data, key)),
+  },
+  {
+    id: 'exposed_vacancy',
+    refuses: 'it could write to an address at which a token account of the wallet is yet to come',
+    why: 'What arrives there before the swap lands, by a payment or another swap, would lie in reach of the venue.',
+    passes: handsNoVacancy,
+  },
+  {
+    id: 'exposed_multisig',
+    refuses: 'it names a multisig, or what may be one, of which the wallet is a member',
+    why: 'The signature of the wallet counts for the multisig, and an account that belongs to it does not name the wallet.',
+    passes: ({ key, exposed }) =>
+      exposed.every(({ account }) => account === null || !mayBeMultisig(account) || !contains(account.data, key)),
+  },
+];
+
+/**
+ * Refuses a swap that hands the venue another account of the wallet. A route over an intermediate account of the wallet is refused with it, on
+ * purpose, and so is a market that remembers it.
+ */
+export function checkExposure(wallet: Address, exposed: readonly Exposed[]): void {
+  enforce(exposureRules, exposureSubject(wallet, exposed));
+}
+
+function handsNoVacancy(subject: ExposureSubject): boolean {
+  const vacant = subject.exposed.filter(({ writable, account }) => writable && !isThere(account));
+  // Deriving takes a while, and most swaps have none.
+  const own = vacant.length === 0 ? [] : ownAccounts(subject);
+  return !vacant.some(({ address }) => own.includes(address));
+}
+
+/**
+ * The wallet's accounts for tokens that may well reach it: the pinned ones, and those whose mints the swap itself names. A market may have other
+ * addresses at which nothing lies yet.
+ */
+function ownAccounts({ wallet, exposed }: ExposureSubject): Address[] {
+  const named = exposed.flatMap(({ address, account }) => {
+    const mint = account === null ? undefined : decodeMint(account);
+    return mint === undefined ? [] : [{ mint: address, tokenProgram: mint.tokenProgram }];
+  });
+  return [...everyPinnedMint, ...named].map(({ mint, tokenProgram }) => associatedTokenAddress(wallet, mint, tokenProgram));
+}
+
+/** Token programs tell their multisigs by their length. Other programs have members, voters and signers that we cannot tell, and only read them. */
+function mayBeMultisig({ owner, data }: Account): boolean {
+  return (owner !== TOKEN_PROGRAM && owner !== TOKEN_2022_PROGRAM) || data.length === MULTISIG_BYTES;
+}
+
+function contains(data: Uint8Array, key: Uint8Array): boolean {
+  const [first] = key;
+  if (first === undefined) return false;
+  for (let at = data.indexOf(first); at !== -1 && at + key.length <= data.length; at = data.indexOf(first, at + 1)) {
+    if (key.every((byte, index) => data[at + index] === byte)) return true;
+  }
+  return false;
+}

@@ -1,0 +1,170 @@
+import { isExactChangeError } from '../../errors.js';
+import { WSOL_MINT } from '../../network.js';
+import type { CallOptions, Rpc } from '../../solana/rpc/rpc.js';
+import { readTables } from '../../solana/transactions/tables.js';
+import { assembleTransaction, resolveInstructions } from '../../solana/transactions/transaction.js';
+import type { Instruction } from '../../solana/types.js';
+import { heldIn, isThere, type OwnAccount } from '../transaction/own-account.js';
+import { readExposed } from '../quote/market.js';
+import { ownAccountOf, type RawLeg, readRawWallet } from '../transaction/read-facts.js';
+import { type Outlay, outlayOf, type WalletBefore } from './as-it-is.js';
+import { readMakings, readTemporary } from './before.js';
+import { type FirewallRules, firewallRules } from './catalog.js';
+import { readTransaction } from './envelope.js';
+import { exposureSubject, foreignAccounts } from './exposure.js';
+import { holds } from './guard.js';
+import { type SwapExpectation, swapSubject } from './instruction-rules.js';
+import type { OwnAccountSubject } from './own-accounts.js';
+import { refusal, type Rule, type RuleText } from './rule.js';
+import type { SwapCall } from './layout.js';
+import { isSwap } from './shape.js';
+import { guardRule, isGuardFailure, simulationSubject, watchedAccounts } from './simulation.js';
+import { closesWrapped, createdIn, guardsIn, type SurroundingsSubject } from './surroundings.js';
+import { createsTemporary } from './temporary.js';
+import type { Findings } from './verdict.js';
+
+/** What an inspection asks of a node. */
+export type InspectionNode = Pick<Rpc, 'accounts' | 'rent' | 'simulate'>;
+
+/** What a swap is allowed to do; the token programs are the chain's to tell. */
+export type SwapTerms = Omit<SwapExpectation, 'inputProgram' | 'outputProgram'> & {
+  /** Lamports. */
+  readonly maxPriorityFee: bigint;
+};
+
+/**
+ * Judges a foreign transaction as it is, by every rule: nothing of it is dropped. What it finds is data; a hostile transaction is no error. Rejects
+ * with `TransportError` where the node cannot be asked, and `unknown_mint`, `mint_not_supported` or `account_unusable` of the terms.
+ */
+export async function inspectTransaction(
+  node: InspectionNode,
+  transaction: unknown,
+  terms: SwapTerms,
+  options: CallOptions = {},
+  rules: FirewallRules = firewallRules,
+): Promise<Findings> {
+  const inspection = new Inspection(node, terms, options, rules);
+  try {
+    await inspection.run(transaction);
+  } catch (error) {
+    // A broken rule ends it; whatever else went wrong is for the caller.
+    if (!isExactChangeError(error, 'unsafe_swap') || inspection.broken === undefined) throw error;
+  }
+  return inspection;
+}
+
+/** One inspection: stage by stage, with what each has found for the next and for the verdict. */
+class Inspection implements Findings {
+  broken: RuleText | undefined;
+  readonly outcomes = new Map<string, 'passed' | 'broken'>();
+  instructions: readonly Instruction[] = [];
+  expected: SwapExpectation | undefined;
+  call: SwapCall | undefined;
+  outlay: Outlay | undefined;
+  guarded = false;
+
+  constructor(
+    private readonly node: InspectionNode,
+    private readonly terms: SwapTerms,
+    private readonly options: CallOptions,
+    private readonly rules: FirewallRules,
+  ) {}
+
+  async run(transaction: unknown): Promise<void> {
+    const { wallet, inputMint, outputMint } = this.terms;
+    const { rules, node, options } = this;
+    const decoded = readTransaction(transaction);
+    this.check(rules.envelope, { decoded, wallet });
+    const { lookups = [], message = new Uint8Array() } = decoded ?? {};
+    const names = lookups.map(({ table }) => table);
+    this.check(rules.tableNames, names);
+    const tables = await readTables(node, names, { ...options, fresh: true });
+    this.check(rules.tables, { tables, lookups });
+    const instructions = decoded === undefined ? undefined : resolveInstructions(decoded, tables);
+    this.instructions = instructions ?? [];
+    this.check(rules.shape, { instructions, wallet });
+    const swapAt = this.instructions.findIndex((one) => isSwap(one, wallet));
+    const swap = this.instructions[swapAt];
+    // Only where a rule was taken out of the list.
+    if (swap === undefined) return;
+
+    const facts = await readRawWallet(node, wallet, [inputMint, outputMint, WSOL_MINT], options);
+    const { slot, lamports } = facts;
+    const made = await readTemporary(node, this.instructions, wallet, { ...options, minContextSlot: slot });
+    const legs = facts.legs.map((leg) => (made !== undefined && leg.token.mint === WSOL_MINT ? { ...leg, ...made.leg } : leg));
+    const [input, output, wrapped] = legs;
+    if (input === undefined || output === undefined || wrapped === undefined) throw new TypeError('a leg was not read');
+    const programs = { inputProgram: input.token.tokenProgram, outputProgram: output.token.tokenProgram };
+    this.expected = { ...this.terms, ...programs, temporary: made?.leg.address };
+    const { instructions: all, expected } = this;
+    const subject = { instructions: all, swapAt, expected, maxPriorityFee: this.terms.maxPriorityFee, temporary: made };
+    const touched = closesWrapped(subject) ? [input, output, wrapped] : [input, output];
+    this.checkAll(
+      rules.accounts,
+      touched.flatMap((leg) => this.heldBy(leg)),
+    );
+    this.check(rules.surroundings, subject);
+    const swapping = swapSubject(swap, this.expected);
+    this.check(rules.instruction, swapping);
+    this.call = swapping.call;
+
+    const own = [wallet, input.address, output.address];
+    const created = [...createdIn(subject), ...(made === undefined ? [] : [made.leg.address])];
+    const [exposed, makings] = await Promise.all([
+      readExposed(node, foreignAccounts(swap, own), { ...options, minContextSlot: slot }),
+      readMakings(node, wallet, created, legs, options),
+    ]);
+    this.check(rules.exposure, exposureSubject(wallet, exposed));
+    // By address: the wrapped SOL account can be one of the two sides as well.
+    const isTouched = ({ address }: RawLeg) => touched.some((leg) => leg.address === address);
+    const accountOf = (leg: RawLeg): OwnAccount => {
+      const account = ownAccountOf(wallet, isTouched(leg) ? leg : { ...leg, account: null });
+      return { ...account, uncounted: makings.get(leg.address)?.uncounted ?? account.uncounted };
+    };
+    const rents = new Map([...makings].map(([address, { takes }]) => [address, takes]));
+    const before = { lamports, rents, source: accountOf(input), output: accountOf(output), wrapped: accountOf(wrapped) };
+    await this.simulate(message, subject, before, slot);
+  }
+
+  private async simulate(message: Uint8Array, subject: SurroundingsSubject, before: WalletBefore, readAt: number): Promise<void> {
+    const { rules, node, options } = this;
+    // The instruction's own numbers, which the rules have held to the terms.
+    const { maxIn, minOut } = this.call ?? this.terms;
+    this.outlay = outlayOf({ ...subject, expected: { ...subject.expected, maxIn, minOut } }, before);
+    const { floors } = this.outlay;
+    const guards = guardsIn(subject);
+    this.guarded = holds(guards, floors);
+    const guardFrom = subject.instructions.length - guards.tokens.length - (guards.lamports > 0n ? 1 : 0);
+    const wire = assembleTransaction(message, new Map());
+    const simulation = await node.simulate(wire, watchedAccounts(floors), { ...options, minContextSlot: readAt });
+    if (isGuardFailure(simulation, guardFrom)) this.break(guardRule);
+    this.check(rules.simulation, simulationSubject(simulation, { floors, readAt }));
+    const own = floors.tokens.map(({ account }) => account.address);
+    const madeAt = subject.instructions.findIndex((one) => createsTemporary(one, floors.wallet));
+    this.check(rules.inner, { inner: simulation.inner, swapIndex: subject.swapAt, madeAt, wallet: floors.wallet, own });
+    if (this.guarded) this.outcomes.set(guardRule.id, 'passed');
+  }
+
+  /** What the wallet's account of one side is; nothing where it does not exist yet. */
+  private heldBy({ account, token: { mint, tokenProgram } }: RawLeg): OwnAccountSubject[] {
+    return account === null || !isThere(account) ? [] : [{ wallet: this.terms.wallet, mint, held: heldIn(account, tokenProgram) }];
+  }
+
+  private check<Subject>(rules: readonly Rule<Subject>[], subject: Subject): void {
+    this.checkAll(rules, [subject]);
+  }
+
+  /** Rule by rule, so that one counts as passed only where all subjects pass it. */
+  private checkAll<Subject>(rules: readonly Rule<Subject>[], subjects: readonly Subject[]): void {
+    for (const rule of rules) {
+      if (!subjects.every((subject) => rule.passes(subject))) this.break(rule);
+      this.outcomes.set(rule.id, 'passed');
+    }
+  }
+
+  private break(rule: RuleText): never {
+    this.outcomes.set(rule.id, 'broken');
+    this.broken = rule;
+    throw refusal(rule);
+  }
+}

@@ -1,0 +1,198 @@
+import { JUPITER_EVENT_AUTHORITY, JUPITER_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../../network.js';
+import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
+import type { Address, Instruction } from '../../solana/types.js';
+import { type SwapCall, decodeSwap, hasReadablePlan, isSwapForm } from './layout.js';
+import { swapPrograms } from './programs.js';
+import type { Rule } from './rule.js';
+
+/** What a swap has been agreed to do; everything in it is ours, nothing a service's. */
+export interface SwapExpectation {
+  readonly wallet: Address;
+  readonly inputMint: Address;
+  readonly outputMint: Address;
+  /** Token program of the input mint: the mint's owner on chain. */
+  readonly inputProgram: Address;
+  readonly outputProgram: Address;
+  /** Base units: the most that may leave. */
+  readonly maxIn: bigint;
+  /** Base units: the least that must arrive. */
+  readonly minOut: bigint;
+  /** The most slippage, in basis points, that the instruction may allow itself. */
+  readonly slippageBps: number;
+  /** Jupiter's own account for the SOL of this swap, if the transaction makes it: it stands in for the wallet's wrapped SOL account. */
+  readonly temporary?: Address | undefined;
+}
+
+/** The wallet's account for a token of the swap. */
+export function ownAccount({ wallet, temporary }: Pick<SwapExpectation, 'wallet' | 'temporary'>, mint: Address, program: Address): Address {
+  return mint === WSOL_MINT && temporary !== undefined ? temporary : associatedTokenAddress(wallet, mint, program);
+}
+
+const MAX_ACCOUNTS = 128;
+
+/** What the rules look at. */
+export interface SwapSubject {
+  readonly instruction: Instruction;
+  readonly call: SwapCall | undefined;
+  readonly expected: SwapExpectation;
+  /** The wallet's own accounts for both. */
+  readonly source: Address;
+  readonly destination: Address;
+}
+
+export function swapSubject(instruction: Instruction, expected: SwapExpectation): SwapSubject {
+  const { inputMint, outputMint, inputProgram, outputProgram } = expected;
+  return {
+    instruction,
+    call: decodeSwap(instruction),
+    expected,
+    source: ownAccount(expected, inputMint, inputProgram),
+    destination: ownAccount(expected, outputMint, outputProgram),
+  };
+}
+
+function isTokenProgram(program: Address): boolean {
+  return program === TOKEN_PROGRAM || program === TOKEN_2022_PROGRAM;
+}
+
+/** A rule on what the instruction says: one that cannot be read passes none. */
+function onCall(id: string, refuses: string, why: string, passes: (call: SwapCall, subject: SwapSubject) => boolean): Rule<SwapSubject> {
+  return { id, refuses, why, passes: (subject) => subject.call !== undefined && passes(subject.call, subject) };
+}
+
+/** What the one swap instruction may be, in the order in which it is checked. */
+export const swapRules: readonly Rule<SwapSubject>[] = [
+  {
+    id: 'jupiter_program',
+    refuses: 'its instruction is not addressed to Jupiter',
+    why: 'Any other program would get the signature of the wallet and do with it what it likes.',
+    passes: ({ instruction }) => instruction.program === JUPITER_PROGRAM,
+  },
+  {
+    id: 'jupiter_form',
+    refuses: 'its instruction is of a form that is not understood',
+    why: 'Jupiter has instructions that claim, close or take the input amount from an account that another program writes.',
+    passes: ({ instruction }) => isSwapForm(instruction.data),
+  },
+  {
+    id: 'jupiter_plan',
+    refuses: 'its route cannot be read to the end, or something follows that does not belong there',
+    why: 'The V1 forms keep their amounts behind the route: other amounts at the very end would be read by us and not by the program.',
+    passes: ({ instruction }) => hasReadablePlan(instruction.data),
+  },
+  {
+    id: 'jupiter_truncated',
+    refuses: 'its instruction lacks accounts or numbers that its form needs',
+    why: 'A number that is not there cannot be bounded.',
+    passes: ({ call }) => call !== undefined,
+  },
+  {
+    id: 'jupiter_accounts',
+    refuses: 'its instruction names more accounts than a transaction can lock',
+    why: 'It could never land, and reading them all costs the node.',
+    passes: ({ instruction }) => instruction.accounts.length <= MAX_ACCOUNTS,
+  },
+  {
+    id: 'extra_signer',
+    refuses: 'it wants the signature of another key than the wallet',
+    why: 'A second signer can hold the transaction back until its price suits him.',
+    passes: ({ instruction, expected }) => instruction.accounts.every((account) => !account.signer || account.address === expected.wallet),
+  },
+  {
+    id: 'swap_programs',
+    refuses: 'it would write to a program that a swap calls',
+    why: 'No swap does; composed with our own instructions it would give a transaction that cannot be read back.',
+    passes: ({ instruction }) => instruction.accounts.every(({ address, writable }) => !writable || !swapPrograms.has(address)),
+  },
+  onCall(
+    'swap_user',
+    'it swaps for another wallet',
+    'The wallet would pay fees for a swap that is not its own.',
+    (call, { expected }) => call.user === expected.wallet,
+  ),
+  onCall(
+    'swap_source',
+    "it takes from another account than the wallet's own",
+    'Another token account of the wallet, such as one that was never meant to be spent, could be the source.',
+    (call, { source }) => call.source === source,
+  ),
+  onCall(
+    'swap_destination',
+    "it pays into another account than the wallet's own",
+    'The output would belong to another owner.',
+    (call, { destination }) => call.destination === destination,
+  ),
+  onCall(
+    'swap_destination_override',
+    'it diverts the output to an extra account',
+    'An optional account of the form takes the output in place of the one that was checked.',
+    (call, { destination }) => call.destinationOverride === undefined || call.destinationOverride === destination,
+  ),
+  onCall(
+    'swap_input_mint',
+    'it sells another token',
+    'Amounts were agreed for one token; the same number of another may be worth a thousand times as much.',
+    (call, { expected }) => call.sourceMint === undefined || call.sourceMint === expected.inputMint,
+  ),
+  onCall(
+    'swap_output_mint',
+    'it buys another token',
+    'A token with the same symbol and decimals can be worth nothing.',
+    (call, { expected }) => call.destinationMint === expected.outputMint,
+  ),
+  onCall(
+    'swap_input_program',
+    'it names another token program for the input',
+    'The program that is named is the one that is called, with the signature of the wallet.',
+    (call, { expected }) =>
+      call.sourceProgram === undefined ? call.eitherProgram.every(isTokenProgram) : call.sourceProgram === expected.inputProgram,
+  ),
+  onCall(
+    'swap_output_program',
+    'it names another token program for the output',
+    'The program that is named is the one that is called, with the signature of the wallet.',
+    (call, { expected }) => call.destinationProgram === undefined || call.destinationProgram === expected.outputProgram,
+  ),
+  onCall(
+    'fee_account',
+    'it names an account that takes a platform fee',
+    'The owner of that account takes a part of what is swapped.',
+    (call) => call.feeAccount === undefined,
+  ),
+  onCall(
+    'jupiter_event_authority',
+    "its event authority or program account is not Jupiter's",
+    'The accounts stand where another form of the instruction has others: what was read may not be what is meant.',
+    (call) => call.eventAuthority === JUPITER_EVENT_AUTHORITY && call.self === JUPITER_PROGRAM,
+  ),
+  onCall(
+    'swap_max_in',
+    'it may take more than agreed',
+    'A service that quotes 1 and builds 1,000 would sell the whole balance.',
+    (call, { expected }) => call.inAmount > 0n && call.maxIn <= expected.maxIn,
+  ),
+  onCall(
+    'swap_min_out',
+    'it may pay out less than agreed',
+    'A least output of zero lets each observer of the swap take its worth.',
+    (call, { expected }) => call.minOut >= expected.minOut,
+  ),
+  onCall(
+    'swap_slippage',
+    'it allows itself more slippage than agreed',
+    'What it may slip is what the producer of the block can take.',
+    (call, { expected }) => call.slippageBps <= expected.slippageBps,
+  ),
+  onCall(
+    'platform_fee',
+    'it carries a platform fee',
+    'A fee that the caller did not agree to goes to the builder of the swap.',
+    (call) => call.platformFeeBps === 0,
+  ),
+  onCall(
+    'positive_slippage',
+    'it keeps a part of a better price',
+    'What the market gives beyond the quote belongs to the wallet.',
+    (call) => call.positiveSlippageBps === 0,
+  ),
+];

@@ -1,0 +1,168 @@
+import type { Address, Instruction } from '../../solana/types.js';
+import { leastOut, mostIn } from '../quote/threshold.js';
+import type { SwapMode } from '../types.js';
+import { type SwapFormV1, v1Forms } from './layout-v1.js';
+import { NUMBERS_V1_BYTES, routePlanEnd } from './route-plan.js';
+
+/** Where one V2 form of Jupiter's swap instruction keeps what matters; numbers are positions in its accounts and data. */
+export interface SwapForm {
+  readonly name: string;
+  readonly mode: SwapMode;
+  readonly user: number;
+  readonly source: number;
+  readonly destination: number;
+  readonly sourceMint: number;
+  readonly destinationMint: number;
+  readonly sourceProgram: number;
+  readonly destinationProgram: number;
+  /** An optional account that gets the output instead; absent where the form has none. */
+  readonly destinationOverride?: number;
+  readonly eventAuthority: number;
+  /** Jupiter's own program id, as Anchor's event CPI wants it. */
+  readonly self: number;
+  /** Offset of the first amount. */
+  readonly amounts: number;
+}
+
+const plain = { user: 0, source: 1, destination: 2, sourceMint: 3, destinationMint: 4, sourceProgram: 5, destinationProgram: 6 };
+const plainTail = { destinationOverride: 7, eventAuthority: 8, self: 9, amounts: 8 };
+const shared = { user: 1, source: 2, destination: 5, sourceMint: 6, destinationMint: 7, sourceProgram: 8, destinationProgram: 9 };
+// The data of the shared twins begins with the id of a program authority, one byte.
+const sharedTail = { eventAuthority: 10, self: 11, amounts: 9 };
+
+/** Jupiter's V2 forms, whose amounts stand at a fixed place, by discriminator in hex. */
+export const v2Forms: ReadonlyMap<string, SwapForm> = new Map([
+  ['bb64facc31c4af14', { name: 'route_v2', mode: 'ExactIn', ...plain, ...plainTail }],
+  ['9d8ab85215f4f324', { name: 'exact_out_route_v2', mode: 'ExactOut', ...plain, ...plainTail }],
+  ['d19853937cfed8e9', { name: 'shared_accounts_route_v2', mode: 'ExactIn', ...shared, ...sharedTail }],
+  ['3560e5cad8bbfa18', { name: 'shared_accounts_exact_out_route_v2', mode: 'ExactOut', ...shared, ...sharedTail }],
+]);
+
+/** A swap instruction, read. */
+export interface SwapCall {
+  readonly form: string;
+  readonly mode: SwapMode;
+  readonly user: Address;
+  readonly source: Address;
+  readonly destination: Address;
+  /** Jupiter's own program id stands for none. */
+  readonly destinationOverride: Address | undefined;
+  /** Undefined where the form does not name it: the source account is of one mint only. */
+  readonly sourceMint: Address | undefined;
+  readonly destinationMint: Address;
+  /** Undefined in the V1 forms, as is the other. */
+  readonly sourceProgram: Address | undefined;
+  readonly destinationProgram: Address | undefined;
+  /** The token programs of the V1 forms, which do not say for which side they are. */
+  readonly eitherProgram: readonly Address[];
+  /** Jupiter's own program id stands for none; only the V1 forms have one. */
+  readonly feeAccount: Address | undefined;
+  readonly eventAuthority: Address;
+  readonly self: Address;
+  /** Base units: exact for `ExactIn`, quoted for `ExactOut`. */
+  readonly inAmount: bigint;
+  /** Base units: quoted for `ExactIn`, exact for `ExactOut`. */
+  readonly outAmount: bigint;
+  /** The most that the instruction can take. */
+  readonly maxIn: bigint;
+  /** The least that it pays out. */
+  readonly minOut: bigint;
+  readonly slippageBps: number;
+  readonly platformFeeBps: number;
+  readonly positiveSlippageBps: number;
+}
+
+/** Two amounts, and slippage, platform fee and positive slippage in basis points. */
+const NUMBERS_BYTES = 22;
+const ROUTE_LENGTH_BYTES = 4;
+
+/** Whether the discriminator belongs to a form that is understood. */
+export function isSwapForm(data: Uint8Array): boolean {
+  const discriminator = discriminatorOf(data);
+  return v2Forms.has(discriminator) || v1Forms.has(discriminator);
+}
+
+/**
+ * Whether the route plan of a V1 form can be walked to its end, with the amounts and nothing else behind it: the program reads them there, and
+ * would leave alone whatever follows. The V2 forms have their amounts before the plan.
+ */
+export function hasReadablePlan(data: Uint8Array): boolean {
+  const form = v1Forms.get(discriminatorOf(data));
+  return form === undefined || amountsV1(form, data) !== undefined;
+}
+
+/** Reads a swap instruction of a known form; undefined where the form is unknown or anything it must have is missing. */
+export function decodeSwap(instruction: Instruction): SwapCall | undefined {
+  const discriminator = discriminatorOf(instruction.data);
+  const [v1, v2] = [v1Forms.get(discriminator), v2Forms.get(discriminator)];
+  if (v2 !== undefined) return decodeV2(v2, instruction);
+  return v1 === undefined ? undefined : decodeV1(v1, instruction);
+}
+
+function discriminatorOf(data: Uint8Array): string {
+  return Array.from(data.subarray(0, 8), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+function decodeV2(form: SwapForm, { program, accounts, data }: Instruction): SwapCall | undefined {
+  if (data.length < form.amounts + NUMBERS_BYTES + ROUTE_LENGTH_BYTES) return undefined;
+  const at = (place: number) => accounts[place]?.address;
+  const [user, source, destination] = [at(form.user), at(form.source), at(form.destination)];
+  const [sourceMint, destinationMint] = [at(form.sourceMint), at(form.destinationMint)];
+  const [sourceProgram, destinationProgram] = [at(form.sourceProgram), at(form.destinationProgram)];
+  const [eventAuthority, self] = [at(form.eventAuthority), at(form.self)];
+  if (user === undefined || source === undefined || destination === undefined || sourceMint === undefined) return undefined;
+  if (destinationMint === undefined || sourceProgram === undefined || destinationProgram === undefined) return undefined;
+  if (eventAuthority === undefined || self === undefined) return undefined;
+  return {
+    ...{ form: form.name, mode: form.mode, user, source, destination, sourceMint, destinationMint },
+    ...{ sourceProgram, destinationProgram, eitherProgram: [], feeAccount: undefined, eventAuthority, self },
+    destinationOverride: optional(program, form.destinationOverride === undefined ? undefined : at(form.destinationOverride)),
+    ...readNumbers(form.mode, data, form.amounts, (view) => [view.getUint16(18, true), view.getUint16(20, true)]),
+  };
+}
+
+function decodeV1(form: SwapFormV1, { program, accounts, data }: Instruction): SwapCall | undefined {
+  const amounts = amountsV1(form, data);
+  const at = (place: number | undefined) => (place === undefined ? undefined : accounts[place]?.address);
+  const [user, source, destination, destinationMint] = [at(form.user), at(form.source), at(form.destination), at(form.destinationMint)];
+  const [tokenProgram, eventAuthority, self, fee] = [at(form.tokenProgram), at(form.eventAuthority), at(form.self), at(form.feeAccount)];
+  if (amounts === undefined || user === undefined || source === undefined || destination === undefined) return undefined;
+  if (destinationMint === undefined || tokenProgram === undefined || eventAuthority === undefined) return undefined;
+  if (self === undefined || fee === undefined) return undefined;
+  const token2022 = optional(program, at(form.token2022Program));
+  return {
+    ...{ form: form.name, mode: form.mode, user, source, destination, sourceMint: at(form.sourceMint), destinationMint },
+    ...{ sourceProgram: undefined, destinationProgram: undefined, eventAuthority, self },
+    eitherProgram: token2022 === undefined ? [tokenProgram] : [tokenProgram, token2022],
+    feeAccount: optional(program, fee),
+    destinationOverride: optional(program, at(form.destinationOverride)),
+    ...readNumbers(form.mode, data, amounts, (view) => [view.getUint8(18), 0]),
+  };
+}
+
+/** Anchor's word for an optional account that is not there is the program's own id. */
+function optional(program: Address, account: Address | undefined): Address | undefined {
+  return account === program ? undefined : account;
+}
+
+/** Where the amounts of a V1 form begin. */
+function amountsV1(form: SwapFormV1, data: Uint8Array): number | undefined {
+  const end = routePlanEnd(data, form.plan);
+  return end !== undefined && data.length - end === NUMBERS_V1_BYTES ? end : undefined;
+}
+
+type Numbers = Pick<SwapCall, 'inAmount' | 'outAmount' | 'maxIn' | 'minOut' | 'slippageBps' | 'platformFeeBps' | 'positiveSlippageBps'>;
+
+function readNumbers(mode: SwapMode, data: Uint8Array, from: number, fees: (view: DataView) => [number, number]): Numbers {
+  const view = new DataView(data.buffer, data.byteOffset + from);
+  const first = view.getBigUint64(0, true);
+  const second = view.getBigUint64(8, true);
+  const slippageBps = view.getUint16(16, true);
+  const [platformFeeBps, positiveSlippageBps] = fees(view);
+  const rest = { slippageBps, platformFeeBps, positiveSlippageBps };
+  // Above 100 % the least output would be negative: read as nothing, which no expectation accepts.
+  const least = slippageBps > 10_000 ? 0n : leastOut(second, slippageBps);
+  return mode === 'ExactIn'
+    ? { inAmount: first, outAmount: second, maxIn: first, minOut: least, ...rest }
+    : { inAmount: second, outAmount: first, maxIn: mostIn(second, slippageBps), minOut: first, ...rest };
+}

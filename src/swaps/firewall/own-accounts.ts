@@ -1,0 +1,54 @@
+import type { TokenAccount } from '../../solana/tokens/accounts.js';
+import type { Address } from '../../solana/types.js';
+import type { Rule } from './rule.js';
+
+/** A token account of the wallet as the chain has it before the swap. */
+export interface OwnAccountSubject {
+  readonly wallet: Address;
+  readonly mint: Address;
+  /** Undefined where it is no token account of its program. */
+  readonly held: TokenAccount | undefined;
+}
+
+function onHeld(
+  id: string,
+  refuses: string,
+  why: string,
+  passes: (held: TokenAccount, subject: OwnAccountSubject) => boolean,
+): Rule<OwnAccountSubject> {
+  return { id, refuses, why, passes: (subject) => subject.held !== undefined && passes(subject.held, subject) };
+}
+
+/** What an account must be to take part: in any other, what the guard promises would not hold. */
+export const ownAccountRules: readonly Rule<OwnAccountSubject>[] = [
+  onHeld(
+    'own_account_kind',
+    "the wallet's token account is no token account of this mint",
+    'Whatever lies at the address would not obey the guard.',
+    (held, { mint }) => held.mint === mint,
+  ),
+  onHeld(
+    'own_account_owner',
+    "the wallet's token account belongs to another wallet",
+    'Its owner can have been changed since it was derived; what arrives there is his.',
+    (held, { wallet }) => held.owner === wallet,
+  ),
+  onHeld(
+    'own_account_frozen',
+    "the wallet's token account is frozen",
+    'Nothing can be moved out of it, so the guard could not prove what it holds.',
+    ({ state }) => state === 'initialized',
+  ),
+  onHeld(
+    'own_account_delegate',
+    "a delegate may spend from the wallet's token account",
+    'He can take what arrives, or bring the source below what the guard asks for.',
+    ({ delegate }) => delegate === undefined,
+  ),
+  onHeld(
+    'own_account_close_authority',
+    "another key may close the wallet's token account",
+    'The key that closes a wrapped SOL account gets the SOL in it, and the guard cannot take that right away.',
+    ({ closeAuthority }, { wallet }) => closeAuthority === undefined || closeAuthority === wallet,
+  ),
+];

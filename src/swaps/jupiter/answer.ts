@@ -1,0 +1,142 @@
+import { QuoteError, TransportError, cleanText } from '../../errors.js';
+import { minAmount, maxAmount, parseAmount } from '../../amount.js';
+import { base64 } from '@scure/base';
+import { isAddress } from '../../solana/address.js';
+import type { AccountMeta, Address, Instruction } from '../../solana/types.js';
+import { leastOut, mostIn } from '../quote/threshold.js';
+import type { QuoteIntent, SwapBuild, SwapQuote } from '../types.js';
+
+/** An object as parsed from JSON. */
+export type Json = Readonly<Record<string, unknown>>;
+
+const MAX_ROUTE = 50;
+const MAX_ACCOUNTS = 256;
+const MAX_DATA_BYTES = 1232;
+const MAX_TABLES = 64;
+
+export function isJson(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** What Jupiter sent cannot be used; `reason` is ours. */
+export function invalidAnswer(reason: string, cause?: unknown): TransportError<'invalid_response'> {
+  return new TransportError('invalid_response', `Jupiter's answer cannot be used: ${reason}. Try again, and check jupiterUrl.`, {
+    details: { service: 'jupiter', reason },
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
+
+/** A quote that the service did not give cannot be built: the caller that brought it has to bring another. */
+export function foreignQuote(): QuoteError<'quote_mismatch'> {
+  const reason = 'the quote is not one of this service';
+  return new QuoteError('quote_mismatch', `The swap cannot be built: ${reason}. Quote again.`, { details: { reason } });
+}
+
+/** The JSON object in a body. */
+export function parseObject(body: string): Json {
+  let value: unknown;
+  try {
+    value = JSON.parse(body);
+  } catch (cause) {
+    throw invalidAnswer('it is not JSON', cause);
+  }
+  if (!isJson(value)) throw invalidAnswer('it is not an object');
+  return value;
+}
+
+/** The platform fee that a quote carries, in basis points; undefined where it cannot be read. */
+export function platformFeeOf(raw: Json): number | undefined {
+  const fee = raw['platformFee'];
+  if (fee === undefined || fee === null) return 0;
+  if (!isJson(fee)) return undefined;
+  const bps = fee['feeBps'] ?? 0;
+  const none = fee['amount'] === undefined || fee['amount'] === null || fee['amount'] === '0';
+  return typeof bps === 'number' && none ? bps : undefined;
+}
+
+/** A quote in our words. Whether it answers the intent is judged by `checkQuote`. */
+export function readQuote(raw: Json, intent: QuoteIntent, provider: string, quotedAt: number): SwapQuote {
+  const { inputMint, outputMint, swapMode, slippageBps } = raw;
+  const inAmount = parseAmount(raw['inAmount']);
+  const outAmount = parseAmount(raw['outAmount']);
+  const threshold = parseAmount(raw['otherAmountThreshold']);
+  if (!isAddress(inputMint) || !isAddress(outputMint)) throw invalidAnswer('a mint is not an address');
+  if (inAmount === undefined || outAmount === undefined || threshold === undefined)
+    throw invalidAnswer('an amount is not a decimal string');
+  // v2 knows one mode only and once left the field out.
+  const mode = swapMode ?? 'ExactIn';
+  if (mode !== 'ExactIn' && mode !== 'ExactOut') throw invalidAnswer('its swap mode is unknown');
+  if (typeof slippageBps !== 'number' || !Number.isInteger(slippageBps) || slippageBps < 0 || slippageBps > 10_000) {
+    throw invalidAnswer('its slippage is not basis points');
+  }
+  if (platformFeeOf(raw) !== 0) {
+    throw new QuoteError(
+      'quote_mismatch',
+      'The quote carries a platform fee, which was not asked for. Check jupiterUrl: Jupiter itself adds none.',
+      {
+        details: { reason: 'platform fee' },
+      },
+    );
+  }
+  return {
+    ...{ inputMint, outputMint, swapMode: mode, slippageBps, provider, quotedAt, raw },
+    ...{ inAmount: inAmount.toString(), outAmount: outAmount.toString(), platformFeeBps: 0 },
+    // The threshold is the service's arithmetic; ours is on the safe side of it, whatever it says.
+    minOutAmount: (mode === 'ExactOut' ? outAmount : minAmount(threshold, leastOut(outAmount, intent.slippageBps))).toString(),
+    maxInAmount: (mode === 'ExactIn' ? inAmount : maxAmount(threshold, mostIn(inAmount, intent.slippageBps))).toString(),
+    priceImpactBps: impactBps(raw['priceImpactPct']),
+    route: routeOf(raw['routePlan']),
+  };
+}
+
+/** Jupiter gives a fraction as text; rounded up to basis points. */
+function impactBps(fraction: unknown): number | null {
+  const text = typeof fraction === 'number' ? String(fraction) : fraction;
+  if (typeof text !== 'string' || !/^-?[0-9]{1,4}(\.[0-9]{1,40})?(e-?[0-9]{1,2})?$/i.test(text)) return null;
+  const bps = Math.ceil(Number(text) * 10_000 - 1e-9);
+  return Number.isSafeInteger(bps) ? bps || 0 : null;
+}
+
+function routeOf(plan: unknown): string[] {
+  if (!Array.isArray(plan)) throw invalidAnswer('it has no route');
+  return plan.slice(0, MAX_ROUTE).map((step: unknown) => {
+    const info = isJson(step) ? step['swapInfo'] : undefined;
+    const label = isJson(info) ? (info['label'] ?? info['ammKey']) : undefined;
+    return typeof label === 'string' ? cleanText(label) : 'unknown';
+  });
+}
+
+/** The one instruction that is taken from the service. */
+function readInstruction(value: unknown): Instruction {
+  const { programId, accounts, data } = isJson(value) ? value : {};
+  if (!isAddress(programId) || !Array.isArray(accounts) || accounts.length > MAX_ACCOUNTS)
+    throw invalidAnswer('it has no swap instruction');
+  return { program: programId, accounts: accounts.map(readMeta), data: readData(data) };
+}
+
+function readMeta(value: unknown): AccountMeta {
+  const { pubkey, isSigner, isWritable } = isJson(value) ? value : {};
+  if (!isAddress(pubkey) || typeof isSigner !== 'boolean' || typeof isWritable !== 'boolean')
+    throw invalidAnswer('an account of the swap instruction is malformed');
+  return { address: pubkey, signer: isSigner, writable: isWritable };
+}
+
+function readData(value: unknown): Uint8Array {
+  if (typeof value !== 'string' || value.length > 2 * MAX_DATA_BYTES) throw invalidAnswer('the swap instruction has no data');
+  try {
+    return base64.decode(value);
+  } catch (cause) {
+    throw invalidAnswer('the data of the swap instruction is not base64', cause);
+  }
+}
+
+/** A build: the swap instruction, and the addresses of its lookup tables. */
+export function readBuild(instruction: unknown, tables: unknown): SwapBuild {
+  const addresses: unknown = tables ?? [];
+  if (!Array.isArray(addresses) || addresses.length > MAX_TABLES) throw invalidAnswer('its lookup tables are not a list');
+  const lookupTables: Address[] = addresses.map((address: unknown) => {
+    if (!isAddress(address)) throw invalidAnswer('a lookup table is not an address');
+    return address;
+  });
+  return { instruction: readInstruction(instruction), lookupTables: [...new Set(lookupTables)] };
+}

@@ -1,0 +1,68 @@
+import { Configuration, FetchError, ResponseError, SwapApi, type SwapRequest } from '@jup-ag/api';
+import type { Runtime } from '../../internal/runtime.js';
+import { foreignQuote, parseObject, readBuild, readQuote, isJson, type Json } from './answer.js';
+import { type Asked, refusalOf } from './refusal.js';
+import { jupiterBase, keyHeader } from './url.js';
+import type { SwapProvider } from '../types.js';
+
+export interface JupiterOptions {
+  /** Such as `https://api.jup.ag`; the path of the API is appended. */
+  readonly baseUrl: string;
+  readonly apiKey?: string | undefined;
+  /** From `createJupiterHttp`. */
+  readonly http: typeof fetch;
+  readonly runtime: Runtime;
+}
+
+/**
+ * Jupiter's Swap API v1: the one with `ExactOut`. Only the raw methods of its client are used and the quote goes back as it came,
+ * because the generated (de)serialisers drop fields that they do not know.
+ */
+export function createJupiterV1({ baseUrl, apiKey, http, runtime }: JupiterOptions): SwapProvider {
+  const id = 'jupiter-v1';
+  const headers = keyHeader(apiKey);
+  const api = new SwapApi(new Configuration({ basePath: `${jupiterBase(baseUrl)}/swap/v1`, fetchApi: http, headers }));
+  return {
+    id,
+    supportsExactOut: true,
+    async quote(intent, signal) {
+      const { inputMint, outputMint, swapMode, slippageBps, maxAccounts } = intent;
+      const parameters = {
+        ...{ inputMint, outputMint, swapMode, slippageBps, restrictIntermediateTokens: true, instructionVersion: 'V2' as const },
+        // Typed as a number, which holds 53 bits only; the client writes whatever it gets into the URL.
+        amount: intent.amount.toString() as unknown as number,
+        ...(maxAccounts === undefined ? {} : { maxAccounts }),
+      };
+      const raw = await answer(intent, () => api.quoteGetRaw(parameters, signal === undefined ? undefined : { signal }));
+      return readQuote(raw, intent, id, runtime.now());
+    },
+    async build(quote, wallet, signal) {
+      if (!isJson(quote.raw) || !Array.isArray(quote.raw['routePlan'])) throw foreignQuote();
+      // Serialised and then replaced by the body below: only its shape matters.
+      const swapRequest = { userPublicKey: wallet, quoteResponse: quote.raw } as unknown as SwapRequest;
+      // Wrapping and unwrapping are ours: the swap works on the wallet's wrapped SOL account.
+      const body = { userPublicKey: wallet, quoteResponse: quote.raw, wrapAndUnwrapSol: false };
+      const init = signal === undefined ? {} : { signal };
+      // The client serialises the override itself, so it must be an object, whatever fetch's own type says.
+      const override = async (): Promise<RequestInit> => ({ ...init, body: body as unknown as string });
+      const raw = await answer(quote, () => api.swapInstructionsPostRaw({ swapRequest }, override));
+      return readBuild(raw['swapInstruction'], raw['addressLookupTableAddresses']);
+    },
+  };
+}
+
+/** Runs one call and reads its body; `createJupiterHttp` has bounded its time and size. */
+async function answer(asked: Asked, call: () => Promise<{ raw: Response }>): Promise<Json> {
+  let response: Response;
+  try {
+    response = (await call()).raw;
+  } catch (error) {
+    if (error instanceof ResponseError) throw refusalOf(error.response.status, await error.response.text(), asked);
+    throw error instanceof FetchError ? error.cause : error;
+  }
+  const body = await response.text();
+  const object = parseObject(body);
+  // Seen in the wild: an error with status 200.
+  if (typeof object['error'] === 'string') throw refusalOf(400, body, asked);
+  return object;
+}

@@ -1,0 +1,108 @@
+import { FundsError, QuoteError, isExactChangeError } from '../../errors.js';
+import { ceilDiv, minAmount } from '../../amount.js';
+import type { Address } from '../../solana/types.js';
+import { checkImpact, checkQuote } from './check-quote.js';
+import type { QuoteIntent, SwapMode, SwapProvider, SwapQuote } from '../types.js';
+
+/** An exact output that is wanted, and what may be spent on it; amounts in base units. */
+export interface ExactOutput {
+  readonly inputMint: Address;
+  readonly outputMint: Address;
+  readonly target: bigint;
+  readonly maxIn: bigint;
+  /** About what it will cost, where that is known: saves a call or two. */
+  readonly seedIn?: bigint | undefined;
+  readonly slippageBps: number;
+  readonly maxAccounts?: number | undefined;
+  /** Basis points. Holds for the quote that is returned, not for those that only sized it. */
+  readonly maxPriceImpactBps?: number | undefined;
+}
+
+const MAX_CALLS = 4;
+const GOOD_ENOUGH_BPS = 50n;
+const WHOLE = 10_000n;
+
+/**
+ * A quote whose least output covers `target` and whose most input is within `maxIn`: `ExactOut`, else `ExactIn` with an input that
+ * is sized until slippage cannot make it too little. At most five calls. Every quote has passed `checkQuote`. Throws `insufficient_funds`, `no_route`,
+ * `quote_mismatch` or `price_impact_too_high`, and whatever the provider throws; a rate limit or an outage is never taken for a missing route.
+ */
+export async function quoteExactOutput(provider: SwapProvider, wanted: ExactOutput, signal?: AbortSignal): Promise<SwapQuote> {
+  if (wanted.maxIn <= 0n) throw short(wanted, 1n);
+  if (!provider.supportsExactOut) return sizeExactIn(provider, wanted, signal);
+  try {
+    const quote = await ask(provider, wanted, 'ExactOut', wanted.target, signal);
+    if (BigInt(quote.maxInAmount) > wanted.maxIn) throw short(wanted, BigInt(quote.maxInAmount));
+    return covered(quote, wanted);
+  } catch (error) {
+    if (!isExactChangeError(error, 'no_route')) throw error;
+    return sizeExactIn(provider, wanted, signal);
+  }
+}
+
+async function sizeExactIn(provider: SwapProvider, wanted: ExactOutput, signal: AbortSignal | undefined): Promise<SwapQuote> {
+  const { target, maxIn, seedIn = maxIn } = wanted;
+  let input = seedIn <= 0n || seedIn > maxIn ? maxIn : seedIn;
+  let padBps = 10n;
+  let best: SwapQuote | undefined;
+  for (let call = 1; call <= MAX_CALLS; call++) {
+    const quote = await ask(provider, wanted, 'ExactIn', input, signal);
+    const least = BigInt(quote.minOutAmount);
+    if (least >= target) {
+      // Every further input is smaller, so this is the best so far.
+      best = quote;
+      if (((least - target) * WHOLE) / target <= GOOD_ENOUGH_BPS) break;
+    } else if (input === maxIn) {
+      if (least === 0n) break;
+      throw short(wanted, ceilDiv(maxIn * target, least));
+    } else {
+      padBps *= 3n;
+    }
+    const next = least === 0n ? input * 10n : ceilDiv(input * target * (WHOLE + padBps), least * WHOLE);
+    const bounded = minAmount(next, maxIn);
+    if (best !== undefined && bounded >= BigInt(best.inAmount)) break;
+    input = bounded;
+  }
+  if (best === undefined) throw notFound(wanted);
+  return covered(best, wanted);
+}
+
+async function ask(
+  provider: SwapProvider,
+  { inputMint, outputMint, slippageBps, maxAccounts }: ExactOutput,
+  swapMode: SwapMode,
+  amount: bigint,
+  signal: AbortSignal | undefined,
+): Promise<SwapQuote> {
+  const intent: QuoteIntent = {
+    inputMint,
+    outputMint,
+    amount,
+    swapMode,
+    slippageBps,
+    ...(maxAccounts === undefined ? {} : { maxAccounts }),
+  };
+  const quote = await provider.quote(intent, signal);
+  checkQuote(quote, intent);
+  return quote;
+}
+
+/** The promise of this file, held against whatever the provider says. */
+function covered(quote: SwapQuote, { target, maxIn, maxPriceImpactBps }: ExactOutput): SwapQuote {
+  if (maxPriceImpactBps !== undefined) checkImpact(quote, maxPriceImpactBps);
+  if (BigInt(quote.minOutAmount) >= target && BigInt(quote.maxInAmount) <= maxIn) return quote;
+  const reason = 'it does not cover the amount that was asked for';
+  throw new QuoteError('quote_mismatch', `The quote was refused: ${reason}. Quote again.`, { details: { reason } });
+}
+
+function short({ inputMint, maxIn, target, outputMint }: ExactOutput, required: bigint): FundsError<'insufficient_funds'> {
+  const message = `${target} base units of ${outputMint} cost up to ${required} base units of ${inputMint}; ${maxIn} may be spent.`;
+  return new FundsError('insufficient_funds', message, {
+    details: { mint: inputMint, required: required.toString(), available: maxIn.toString() },
+  });
+}
+
+function notFound({ inputMint, outputMint, target }: ExactOutput): QuoteError<'no_route'> {
+  const message = `No amount of ${inputMint} was found that surely buys ${target} base units of ${outputMint}. Swap from another token.`;
+  return new QuoteError('no_route', message, { details: { inputMint, outputMint } });
+}

@@ -1,0 +1,77 @@
+import { FundsError, PolicyError } from '../../errors.js';
+import { ceilDiv } from '../../amount.js';
+
+/** What one signature costs; the wallet is the only signer of a swap. */
+export const SIGNATURE_LAMPORTS = 5_000n;
+
+/** What the priority fee may take of a limit on all fees. Throws `fees_over_limit` where not even the signature fits. */
+export function priorityFeeLimit(maxFeeLamports: bigint): bigint {
+  if (maxFeeLamports >= SIGNATURE_LAMPORTS) return maxFeeLamports - SIGNATURE_LAMPORTS;
+  throw new PolicyError(
+    'fees_over_limit',
+    `A transaction costs ${SIGNATURE_LAMPORTS} lamports at least; policy.maxFeeLamports is ${maxFeeLamports}. Raise it.`,
+    { details: { lamports: SIGNATURE_LAMPORTS.toString(), limitLamports: maxFeeLamports.toString() } },
+  );
+}
+
+const MICRO = 1_000_000n;
+
+/** Limit and price in compute units that a transaction asks for. */
+export interface ComputeBudget {
+  readonly unitLimit: number;
+  /** Micro-lamports per unit. */
+  readonly unitPrice: bigint;
+}
+
+/** Lamports that the compute budget costs on top of the signature. */
+export function priorityFee({ unitLimit, unitPrice }: ComputeBudget): bigint {
+  return ceilDiv(BigInt(unitLimit) * unitPrice, MICRO);
+}
+
+/** The highest price, up to `wanted`, that keeps the priority fee within `maxLamports`. */
+export function boundedUnitPrice(wanted: bigint, unitLimit: number, maxLamports: bigint): bigint {
+  const most = (maxLamports * MICRO) / BigInt(unitLimit);
+  return wanted < most ? wanted : most;
+}
+
+/** Where a transaction's lamports go and come from; all in lamports. */
+export interface LamportBudget {
+  readonly networkFee: bigint;
+  readonly priorityFee: bigint;
+  /** Rent of accounts that stay. */
+  readonly rent: bigint;
+  /** Rent of a wrapped SOL account that is closed again in the same transaction. */
+  readonly temporaryRent: bigint;
+  /** SOL that is wrapped for the swap. */
+  readonly wrapped: bigint;
+  /** What closing a wrapped SOL account brings at least, besides {@link temporaryRent}. */
+  readonly returned: bigint;
+}
+
+/** Lamports the wallet must have so that the transaction can run and the wallet stays rent-exempt. */
+export function requiredLamports(budget: LamportBudget, walletMinimum: bigint): bigint {
+  const { networkFee, priorityFee: priority, rent, temporaryRent, wrapped } = budget;
+  return networkFee + priority + rent + temporaryRent + wrapped + walletMinimum;
+}
+
+/** The least lamports that the wallet has afterwards. */
+export function leastLamports(available: bigint, budget: LamportBudget): bigint {
+  return available - budget.networkFee - budget.priorityFee - budget.rent - budget.wrapped + budget.returned;
+}
+
+/** Throws where the wallet has too little SOL (`insufficient_sol`), or the rent is above the caller's limit (`fees_over_limit`). */
+export function checkBudget(budget: LamportBudget, available: bigint, walletMinimum: bigint, maxRentLamports: bigint): void {
+  if (budget.rent > maxRentLamports) {
+    const message = `The swap creates token accounts for ${budget.rent} lamports of rent; the limit is ${maxRentLamports}.`;
+    throw new PolicyError('fees_over_limit', message, {
+      details: { lamports: budget.rent.toString(), limitLamports: maxRentLamports.toString() },
+    });
+  }
+  const required = requiredLamports(budget, walletMinimum);
+  if (available >= required) return;
+  throw new FundsError(
+    'insufficient_sol',
+    `The swap needs ${required} lamports for network fees, rent and what it sells; the wallet can spend ${available}. Send it SOL.`,
+    { details: { requiredLamports: required.toString(), availableLamports: available.toString() } },
+  );
+}

@@ -1,0 +1,122 @@
+import { FundsError } from '../../errors.js';
+import { maxAmount, minAmount } from '../../amount.js';
+import { WSOL_MINT } from '../../network.js';
+import { type ComputeBudget, type LamportBudget, SIGNATURE_LAMPORTS, leastLamports, priorityFee } from './budget.js';
+import type { Floors } from '../firewall/guard.js';
+import { onceMade, type OwnAccount } from './own-account.js';
+import type { SwapExpectation } from '../firewall/instruction-rules.js';
+import type { Address } from '../../solana/types.js';
+
+/** What other transactions of ours that are still in flight may take. */
+export interface ReservedAmounts {
+  /** Base units of the input mint's account; wrapped SOL, where the input is SOL. */
+  readonly input: bigint;
+  /** Base units of the output mint's account. */
+  readonly output: bigint;
+  readonly lamports: bigint;
+}
+
+export const nothingReserved: ReservedAmounts = { input: 0n, output: 0n, lamports: 0n };
+
+/** What the chain says, and what others have reserved of it. */
+export interface SwapFacts {
+  readonly source: OwnAccount;
+  readonly output: OwnAccount;
+  /** Lamports of the wallet. */
+  readonly lamports: bigint;
+  /** Lamports that keep an account without data rent-exempt: what the wallet must be left with. */
+  readonly walletMinimum: bigint;
+  /** Lamports that keep the source account rent-exempt; only used where it does not exist. */
+  readonly sourceRent: bigint;
+  readonly outputRent: bigint;
+  readonly reserved: ReservedAmounts;
+  /** What the guard lets be missing: what of the reserved may leave while the swap lands. No more than that. */
+  readonly leeway: ReservedAmounts;
+}
+
+/** What happens around the swap instruction, in numbers. */
+export interface SwapPlan {
+  readonly createSource: boolean;
+  readonly createOutput: boolean;
+  /** Lamports to wrap before the swap. */
+  readonly wrap: bigint;
+  /** Accounts that stay, and whose lamports have to be counted before they can be guarded. */
+  readonly sync: readonly Address[];
+  readonly closeSource: boolean;
+  readonly closeOutput: boolean;
+  readonly budget: LamportBudget;
+  readonly floors: Floors;
+  readonly leeway: ReservedAmounts;
+  /** Lamports that nothing else has reserved. */
+  readonly availableLamports: bigint;
+}
+
+/**
+ * Works out what to create, wrap and close, and what must be left afterwards. Wrapped SOL that the wallet already holds is used
+ * before native SOL. A wrapped SOL account is closed only if it was empty or missing before, and an output of wrapped
+ * SOL is kept where `keepWrapped` says that it is what the payment is made in.
+ */
+export function planSwap(expected: SwapExpectation, facts: SwapFacts, compute: ComputeBudget, keepWrapped: boolean): SwapPlan {
+  const { source, output, reserved } = facts;
+  // No more can be missing than there is.
+  const leeway = {
+    input: minAmount(facts.leeway.input, source.balance),
+    output: minAmount(facts.leeway.output, output.balance),
+    lamports: minAmount(facts.leeway.lamports, facts.lamports),
+  };
+  const spendable = maxAmount(source.balance - reserved.input, 0n);
+  const native = expected.inputMint === WSOL_MINT;
+  if (!native && spendable < expected.maxIn) throw shortOfInput(expected, spendable);
+  const wrap = native ? maxAmount(expected.maxIn - spendable, 0n) : 0n;
+  const closeSource = native && source.balance === 0n;
+  const closeOutput = expected.outputMint === WSOL_MINT && !keepWrapped && output.balance === 0n;
+  const staying = [...(closeSource || wrap > 0n ? [] : [source]), ...(closeOutput ? [] : [output])];
+  const rents = [
+    { create: !source.exists && native, lamports: onceMade(source, facts.sourceRent).takes, closed: closeSource },
+    { create: !output.exists, lamports: onceMade(output, facts.outputRent).takes, closed: closeOutput },
+  ];
+  const rentOf = (closed: boolean) => sum(rents.map((rent) => (rent.create && rent.closed === closed ? rent.lamports : 0n)));
+  const budget: LamportBudget = {
+    networkFee: SIGNATURE_LAMPORTS,
+    priorityFee: priorityFee(compute),
+    rent: rentOf(false),
+    temporaryRent: rentOf(true),
+    wrapped: wrap,
+    returned: sum([
+      // Of one that is missing too: its rent comes back with what lay at the address.
+      closeSource ? source.lamports : 0n,
+      closeOutput ? output.lamports : 0n,
+      closeOutput ? expected.minOut : 0n,
+    ]),
+  };
+  const outputUncounted = output.exists ? output.uncounted : onceMade(output, facts.outputRent).uncounted;
+  const sourceLeast = source.balance - leeway.input + source.uncounted;
+  const outputLeast = output.balance - leeway.output + outputUncounted;
+  const availableLamports = maxAmount(facts.lamports - reserved.lamports, 0n);
+  return {
+    createSource: native && !source.exists,
+    createOutput: !output.exists,
+    sync: staying.filter(({ uncounted }) => uncounted > 0n).map(({ address }) => address),
+    ...{ wrap, closeSource, closeOutput, budget, leeway, availableLamports },
+    floors: {
+      wallet: expected.wallet,
+      // Never zero: that would not notice a wallet assigned to another program. Whether it can be met is for `checkBudget`.
+      lamports: maxAmount(leastLamports(facts.lamports - leeway.lamports, budget), 1n),
+      tokens: [
+        { account: source, least: sourceLeast + wrap - expected.maxIn, closed: closeSource },
+        { account: output, least: outputLeast + expected.minOut, closed: closeOutput },
+      ],
+    },
+  };
+}
+
+function sum(amounts: readonly bigint[]): bigint {
+  return amounts.reduce((total, amount) => total + amount, 0n);
+}
+
+function shortOfInput({ inputMint, maxIn }: SwapExpectation, available: bigint): FundsError<'insufficient_funds'> {
+  const message = `The swap may take up to ${maxIn} base units of ${inputMint}; the wallet can spend ${available}.`;
+  return new FundsError('insufficient_funds', message, {
+    details: { mint: inputMint, required: maxIn.toString(), available: available.toString() },
+  });
+}

@@ -1,0 +1,50 @@
+import { describe, expect, it, vi } from 'vitest';
+import { onAbort } from '../../../src/internal/abort.js';
+
+describe('onAbort', () => {
+  it('calls each that waits, once, from one listener', () => {
+    const controller = new AbortController();
+    const listen = vi.spyOn(controller.signal, 'addEventListener');
+    const calls: number[] = [];
+    for (let caller = 0; caller < 50; caller += 1) onAbort(controller.signal, () => calls.push(caller));
+    expect(listen).toHaveBeenCalledTimes(1);
+    controller.abort();
+    controller.abort();
+    expect(calls).toEqual(Array.from({ length: 50 }, (_, caller) => caller));
+  });
+
+  it('does not call the one that called it off, and keeps apart callers with the same function', () => {
+    const controller = new AbortController();
+    const same = vi.fn();
+    const forget = onAbort(controller.signal, same);
+    onAbort(controller.signal, same);
+    forget();
+    forget();
+    controller.abort();
+    expect(same).toHaveBeenCalledTimes(1);
+  });
+
+  it('leaves no listener behind when none waits any more, and listens anew for the next', () => {
+    const controller = new AbortController();
+    const unlisten = vi.spyOn(controller.signal, 'removeEventListener');
+    const first = [onAbort(controller.signal, vi.fn()), onAbort(controller.signal, vi.fn())];
+    first.forEach((forget) => forget());
+    expect(unlisten).toHaveBeenCalledTimes(1);
+    const later = vi.fn();
+    onAbort(controller.signal, later);
+    // An old one called off again takes nothing from the new.
+    first.forEach((forget) => forget());
+    controller.abort();
+    expect(later).toHaveBeenCalledTimes(1);
+  });
+
+  it('lets one that is called forget another that has not been yet', () => {
+    const controller = new AbortController();
+    const second = vi.fn();
+    let forget = (): void => undefined;
+    onAbort(controller.signal, () => forget());
+    forget = onAbort(controller.signal, second);
+    controller.abort();
+    expect(second).not.toHaveBeenCalled();
+  });
+});

@@ -1,0 +1,214 @@
+import { inspect } from 'node:util';
+import { Connection } from '@solana/web3.js';
+import { createClient, isExactChangeError, remote, type Client } from 'exact-change';
+import { afterEach, describe, expect, it } from 'vitest';
+import { TransportError } from '../../../src/errors.js';
+import { hideAddress, hideKey, redact } from '../../../src/internal/redact.js';
+
+const signer = { address: '9C6hybhQ6Aycep9jaUnP6uL9ZYvDjUp1aSkFWPUFJtpj', signMessage: () => Promise.reject(new Error('never asked')) };
+const swap = { inputMint: 'SOL', outputMint: 'USDC', amount: '1000000', swapMode: 'ExactIn' } as const;
+
+const open: Client[] = [];
+afterEach(async () => {
+  for (const client of open.splice(0)) await client.close();
+});
+
+/** Spellings in which a server may repeat a key of its caller's. */
+function spellings(key: string): string[] {
+  const around = ['', 'x', 'xy', 'https://node.test/?api-key='].map((before) => Buffer.from(`${before}${key}&z`));
+  const base64s = around.flatMap((bytes) => [bytes.toString('base64'), bytes.toString('base64url')]);
+  return [key, key.toUpperCase(), encodeURIComponent(key), encodeURIComponent(key).toLowerCase(), key.replace(/\//g, '\\/'), ...base64s];
+}
+
+/** All that an error shows, in whatever way it is looked at. */
+function shownBy(error: unknown): string {
+  return [
+    inspect(error, { showHidden: true, depth: 10 }),
+    JSON.stringify(error),
+    String(error),
+    error instanceof Error ? error.stack : '',
+  ].join('\n');
+}
+
+async function failureOf(call: Promise<unknown>): Promise<unknown> {
+  const error = await call.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (!isExactChangeError(error)) throw new Error('expected an error of ours');
+  return error;
+}
+
+function clientOf(options: Parameters<typeof createClient>[0]): Client {
+  const client = createClient({ signer, retries: 0, timeouts: { rpc: 300, jupiter: 300, service: 300 }, ...options });
+  open.push(client);
+  return client;
+}
+
+/** Answers of a server that repeats what it was asked with. */
+const echoes: readonly (readonly [string, (said: string) => Response])[] = [
+  ['a JSON-RPC error', (said) => Response.json({ jsonrpc: '2.0', id: 1, error: { code: -32602, message: said } })],
+  ['a 400 in JSON', (said) => Response.json({ error: said, errorCode: said }, { status: 400 })],
+  ['a 400 in text', (said) => new Response(said, { status: 400 })],
+  ['a 403', (said) => Response.json({ error: said, message: said }, { status: 403 })],
+  [
+    'a problem',
+    (said) =>
+      Response.json(
+        { code: 'no_route', title: said, detail: said, details: {} },
+        { status: 422, headers: { 'content-type': 'application/problem+json' } },
+      ),
+  ],
+];
+
+/** A fetch whose server answers so; the id is that of the question, or a node's answer is none. */
+function echo(answer: (said: string) => Response, said: string): typeof fetch {
+  return async (_input, init) => {
+    const response = answer(said);
+    const body: unknown = await response
+      .clone()
+      .json()
+      .catch(() => undefined);
+    if (typeof init?.body !== 'string' || typeof body !== 'object' || body === null || !('jsonrpc' in body)) return response;
+    const question = JSON.parse(init.body) as { id: unknown };
+    return Response.json({ ...body, id: question.id });
+  };
+}
+
+const KEY = 'kEy+With/s1gns=and-3b1f9c';
+
+describe('a key of a configured address or header is in no error, however a server repeats it', () => {
+  const callers: readonly (readonly [string, (fetch: typeof globalThis.fetch) => Promise<unknown>])[] = [
+    ['the query of rpcUrl', (fetch) => clientOf({ rpcUrl: `https://node.test/?api-key=${encodeURIComponent(KEY)}`, fetch }).balance()],
+    ['the path of rpcUrl', (fetch) => clientOf({ rpcUrl: `https://node.test/v2/${encodeURIComponent(KEY)}`, fetch }).balance()],
+    [
+      'the query of rpcUrl, without a name',
+      (fetch) => clientOf({ rpcUrl: `https://node.test/?${encodeURIComponent(KEY)}`, fetch }).balance(),
+    ],
+    [
+      'the address of a connection',
+      (fetch) =>
+        clientOf({
+          connection: new Connection(`https://node.test/v2/${encodeURIComponent(KEY)}`, { fetch, disableRetryOnRateLimit: true }),
+        }).balance(),
+    ],
+    ['jupiterApiKey', (fetch) => clientOf({ rpcUrl: 'https://node.test', jupiterApiKey: KEY, fetch }).quote(swap)],
+    [
+      'the path of jupiterUrl',
+      (fetch) =>
+        clientOf({ rpcUrl: 'https://node.test', jupiterUrl: `https://jupiter.test/${encodeURIComponent(KEY)}`, fetch }).quote(swap),
+    ],
+    ['apiKey', (fetch) => clientOf({ rpcUrl: 'https://node.test', apiUrl: 'https://pay.test', apiKey: KEY, fetch }).quote(swap)],
+    ['a header of remote()', (fetch) => remote('https://pay.test', { headers: { authorization: `Basic ${KEY}` }, fetch }).quote(swap)],
+  ];
+
+  it.each(callers.flatMap(([where, call]) => echoes.map(([how, answer]) => [where, how, call, answer] as const)))(
+    '%s, in %s',
+    async (_where, _how, call, answer) => {
+      // At once, because a node is asked twice, with a pause.
+      await Promise.all(
+        spellings(KEY).map(async (spelling) => {
+          const shown = shownBy(await failureOf(call(echo(answer, `refused: ${spelling}`))));
+          for (const each of spellings(KEY)) expect(shown).not.toContain(each);
+          expect(shown).not.toContain('3b1f9c');
+        }),
+      );
+    },
+  );
+
+  it.each(callers)('%s, in the failure of a fetch', async (_where, call) => {
+    const cause = Object.assign(new Error(`getaddrinfo ${KEY}`), { code: 'ENOTFOUND' });
+    const fail = () => Promise.reject(new TypeError(`request to https://node.test/v2/${KEY} failed`, { cause }));
+    const error = await failureOf(call(fail));
+    expect(shownBy(error)).not.toContain('3b1f9c');
+  });
+});
+
+describe('what is hidden', () => {
+  it('is the user and the password of an address too, as HTTP Basic has them', () => {
+    hideAddress('https://ada-lovelace:p%40ss%20word@node.test/');
+    expect(redact('ada-lovelace p@ss word p%40ss%20word')).toBe('[hidden] [hidden] [hidden]');
+    const basic = Buffer.from('ada-lovelace:p@ss word').toString('base64');
+    expect(redact(`Basic ${basic}`)).toMatch(/^Basic \[hidden\].?=*$/);
+  });
+
+  it('is no short word, and nothing of what is no address', () => {
+    hideAddress('https://node.test/v2/main?a=b');
+    hideAddress('no address at all');
+    hideKey('key');
+    expect(redact('v2 main a b no address at all key')).toBe('v2 main a b no address at all key');
+  });
+
+  it('is hidden before a text is cut', () => {
+    hideKey('a-key-that-a-cut-would-halve');
+    const { untrusted } = new TransportError('rpc_unavailable', 'x', {
+      details: { method: 'm' },
+      untrusted: { rpc: `${'.'.repeat(190)}a-key-that-a-cut-would-halve` },
+    });
+    expect(untrusted).toEqual({ rpc: `${'.'.repeat(190)}[hidden]` });
+  });
+
+  it('is no ordinary word, and no text that has one as a part of a name', () => {
+    hideAddress('https://node.test/settlement/PAYMENTS/Transactions?mode=confirmed');
+    hideKey('Bearer a-key-beside-a-word-71');
+    const said = 'settlement_pending: PAYMENTS, Transactions, confirmed, Bearer';
+    expect(redact(`${said} a-key-beside-a-word-71`)).toBe(`${said} [hidden]`);
+  });
+
+  it('is a key that has letters alone, if no word is as long, or has them mixed', () => {
+    hideAddress('https://node.test/abcdefghijklmnopqrst/qWertzUiop');
+    expect(redact('abcdefghijklmnopqrst qWertzUiop')).toBe('[hidden] [hidden]');
+  });
+
+  it('is no word that an encoding makes of a part of an address', () => {
+    hideAddress('https://node.test/%41%42%43');
+    expect(redact('ABC %41%42%43')).toBe('ABC [hidden]');
+  });
+
+  it('is no header that says what is sent', () => {
+    const headers = {
+      accept: 'application/json',
+      'Content-Type': 'application/vnd.pay+json',
+      'user-agent': 'shop-agent/1.0',
+      'x-key': 'key-of-x-1',
+    };
+    remote('https://pay.test', { headers });
+    const said = 'application/json application/vnd.pay+json shop-agent/1.0';
+    expect(redact(`${said} key-of-x-1`)).toBe(`${said} [hidden]`);
+  });
+
+  it('is the same whatever slashes JSON has escaped, and however often', () => {
+    hideKey('/a-key/with-slashes/');
+    for (const slash of ['/', '\\/', '\\\\/', '\\\\\\\\/'])
+      expect(redact(`x ${slash}a-key${slash}with-slashes${slash} \\`)).toBe('x [hidden] \\');
+  });
+
+  it('is hidden in no more time than a text is long', () => {
+    for (let count = 0; count < 500; count += 1) hideKey(`/one-of-many-keys-${count}`);
+    // Quadratic, this would not end.
+    redact('\\'.repeat(2_000_000));
+    redact('/one-of-many-keys-'.repeat(100_000));
+    new TransportError('rpc_unavailable', 'x', { details: { method: 'm' }, cause: new Error('\\'.repeat(2_000_000)) });
+  });
+
+  it('is hidden whole at the place at which a long text is cut', () => {
+    hideKey('key-at-the-very-end-of-a-long-text');
+    for (let before = 12_760; before <= 12_800; before += 1) {
+      const text = redact(`${'.'.repeat(before)}key-at-the-very-end-of-a-long-text`);
+      expect(text.replace(/^\.+/, '')).toMatch(/^(?:\[hidden\])?$/);
+    }
+  });
+
+  it('is of a bounded number: the newest, and those that are named again', () => {
+    hideKey('customer-of-old-key');
+    for (let count = 0; count < 4_095; count += 1) hideKey(`customer-${count}-key`);
+    expect([redact('customer-of-old-key'), redact('customer-0-key')]).toEqual(['[hidden]', '[hidden]']);
+    hideKey('customer-of-old-key');
+    hideKey('customer-4095-key');
+    expect([redact('customer-of-old-key'), redact('customer-4095-key'), redact('customer-0-key')]).toEqual([
+      '[hidden]',
+      '[hidden]',
+      'customer-0-key',
+    ]);
+  });
+});

@@ -1,0 +1,501 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { isExactChangeError } from '../../../src/errors.js';
+import { BODY_LIMIT_BYTES, captureCall } from '../../../src/internal/request.js';
+import { headersOf, startRecording, type RecordingServer, type Seen } from '../recording-server.js';
+
+type Arguments = [RequestInfo | URL, RequestInit?];
+
+const HEADER = { name: 'PAYMENT-SIGNATURE', value: 'eyJ4IjoxfQ==' };
+// The DOM's types have no `duplex`, which fetch demands with a stream.
+const streaming = (init: RequestInit): RequestInit => Object.assign(init, { duplex: 'half' });
+
+let server: RecordingServer;
+let other: RecordingServer;
+beforeAll(async () => {
+  server = await startRecording();
+  other = await startRecording();
+});
+afterAll(() => Promise.all([server.close(), other.close()]));
+beforeEach(() => {
+  server.seen.length = 0;
+  other.seen.length = 0;
+});
+
+function capture(...[input, init]: Arguments) {
+  const call = captureCall(fetch, input, init);
+  if (call === undefined) throw new Error('plain fetch would refuse these arguments');
+  return call;
+}
+
+function streamOf(...chunks: string[]): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    start(controller) {
+      for (const chunk of chunks) controller.enqueue(new TextEncoder().encode(chunk));
+      controller.close();
+    },
+  });
+}
+
+function form(): FormData {
+  const data = new FormData();
+  data.append('name', 'Ada & co');
+  data.append('file', new Blob([Uint8Array.of(0, 255, 13, 10)], { type: 'image/png' }), 'a "b".png');
+  return data;
+}
+
+/** Every way to make a call, each giving fresh arguments. */
+const calls: readonly (readonly [string, (url: string) => Arguments])[] = [
+  ['a string', (url) => [url]],
+  ['a URL', (url) => [new URL(`${url}?q=ä b#fragment`)]],
+  ['a Request', (url) => [new Request(url, { headers: { 'x-one': '1' } })]],
+  ['a signal of null', (url) => [url, { signal: null }]],
+  ['a lower-case method', (url) => [url, { method: 'post', body: 'x' }]],
+  ['HEAD', (url) => [url, { method: 'HEAD' }]],
+  ['DELETE without a body', (url) => [url, { method: 'DELETE' }]],
+  ['POST without a body', (url) => [new Request(url, { method: 'POST' })]],
+  ['Headers', (url) => [url, { headers: new Headers({ Accept: 'a/b', 'X-Two': '2' }) }]],
+  [
+    'header pairs, some repeated',
+    (url) => [
+      url,
+      {
+        headers: [
+          ['X-B', '1'],
+          ['X-A', '2'],
+          ['x-b', '3'],
+        ],
+      },
+    ],
+  ],
+  ['a string body', (url) => [url, { method: 'POST', body: 'grüße\u0000\ud83d\ude00' }]],
+  ['a JSON body', (url) => [url, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{"a":1}' }]],
+  ['an empty string body', (url) => [url, { method: 'POST', body: '' }]],
+  ['URLSearchParams', (url) => [url, { method: 'PUT', body: new URLSearchParams({ a: '1 2', b: 'ü' }) }]],
+  ['a Blob with a type', (url) => [url, { method: 'POST', body: new Blob(['abc'], { type: 'text/x' }) }]],
+  ['a Blob without a type', (url) => [url, { method: 'POST', body: new Blob(['abc']) }]],
+  ['an ArrayBuffer', (url) => [url, { method: 'PATCH', body: Uint8Array.of(1, 2, 3).buffer }]],
+  ['a view into a larger buffer', (url) => [url, { method: 'POST', body: Uint8Array.of(1, 2, 3, 4, 5).subarray(1, 4) }]],
+  ['FormData', (url) => [url, { method: 'POST', headers: { 'X-Form': 'yes' }, body: form() }]],
+  ['a stream', (url) => [url, streaming({ method: 'POST', body: streamOf('one ', '', 'two') })]],
+  ['a Request with a string body', (url) => [new Request(url, { method: 'POST', body: 'in a request', headers: { 'x-one': '1' } })]],
+  ['a Request with FormData', (url) => [new Request(url, { method: 'POST', body: form() })]],
+  ['a Request with a stream', (url) => [new Request(url, streaming({ method: 'POST', body: streamOf('a', 'b') }))]],
+  [
+    'a Request, its body replaced',
+    (url) => [new Request(url, { method: 'POST', body: 'old', headers: { 'x-one': '1' } }), { body: 'new' }],
+  ],
+  ['a Request, its body replaced by FormData', (url) => [new Request(url, { method: 'POST', body: 'old' }), { body: form() }]],
+  [
+    'a Request, its body kept by null',
+    (url) => [new Request(url, { method: 'POST', body: 'kept' }), { body: null, headers: { 'x-new': '1' } }],
+  ],
+  [
+    'a Request as init',
+    (url) => [url, new Request('http://127.0.0.1:9/other', { method: 'POST', body: 'as init', headers: { 'x-one': '1' } })],
+  ],
+  ['init whose members are inherited', (url) => [url, Object.create({ method: 'POST', body: 'inherited', headers: { 'x-one': '1' } })]],
+  ['a body of exactly the limit', (url) => [url, { method: 'POST', body: new Uint8Array(BODY_LIMIT_BYTES) }]],
+  [
+    'keepalive, credentials, mode and referrer',
+    (url) => [url, { keepalive: true, credentials: 'omit', mode: 'same-origin', referrer: '', referrerPolicy: 'no-referrer' }],
+  ],
+];
+
+/** The same request with what is drawn by lot taken out: the boundary of a form. */
+function comparable({ method, url, rawHeaders, body }: Seen) {
+  const text = body.toString('latin1');
+  const boundary = /^--(-*formdata-\S+)\r\n/.exec(text)?.[1];
+  const drawn = (value: string) => (boundary === undefined ? value : value.split(boundary).join('BOUNDARY'));
+  return { method, url, rawHeaders: rawHeaders.map(drawn), body: drawn(text) };
+}
+
+describe('the unpaid request', () => {
+  it.each(calls)('is what plain fetch sends: %s', async (_, make) => {
+    await (await fetch(...make(`${server.origin}/a`))).text();
+    const response = await capture(...make(`${server.origin}/a`)).sendUnpaid();
+    await response.text();
+    const [plain, ours] = server.seen.map(comparable);
+    // A form's own headers come in another order, because it goes out as bytes with its type among them.
+    const order = (headers: readonly string[] = []) => (/form-data/.test(headers.join()) ? [...headers].sort() : headers);
+    expect({ ...ours, rawHeaders: order(ours?.rawHeaders) }).toEqual({ ...plain, rawHeaders: order(plain?.rawHeaders) });
+  });
+
+  it('goes out at once, so that later changes to the arguments do not matter', async () => {
+    const bytes = Uint8Array.of(1, 2, 3);
+    const init: RequestInit = { method: 'POST', body: bytes, headers: { 'x-one': '1' } };
+    const call = capture(server.origin, init);
+    const unpaid = call.sendUnpaid();
+    bytes.fill(9);
+    init.method = 'DELETE';
+    init.headers = { 'x-one': 'changed' };
+    init.body = 'changed';
+    await (await unpaid).text();
+    await (await call.sendPaid(call.url, HEADER, new AbortController().signal)).text();
+    expect(server.seen.map(({ method, body }) => [method, ...body])).toEqual([
+      ['POST', 1, 2, 3],
+      ['POST', 1, 2, 3],
+    ]);
+    expect(headersOf(server.seen[1])['x-one']).toBe('1');
+  });
+
+  it('uses up a Request and locks a stream, as plain fetch does', async () => {
+    const request = new Request(server.origin, { method: 'POST', body: 'x' });
+    await (await capture(request).sendUnpaid()).text();
+    expect(request.bodyUsed).toBe(true);
+    const stream = streamOf('x');
+    await (await capture(server.origin, streaming({ method: 'POST', body: stream })).sendUnpaid()).text();
+    expect(stream.locked).toBe(true);
+  });
+
+  it('hands options beyond the standard to both sends', async () => {
+    const inits: (RequestInit | undefined)[] = [];
+    const spy: typeof fetch = (_, init) => {
+      inits.push(init);
+      return Promise.resolve(new Response(null, { status: 402 }));
+    };
+    const init = Object.assign(
+      { method: 'POST', body: streamOf('x') },
+      { duplex: 'half', dispatcher: 'the proxy', next: { revalidate: 1 } },
+    );
+    const call = captureCall(spy, server.origin, init);
+    await call?.sendUnpaid();
+    await call?.sendPaid(server.origin, HEADER, new AbortController().signal);
+    expect(inits).toMatchObject([
+      { dispatcher: 'the proxy', next: { revalidate: 1 } },
+      { dispatcher: 'the proxy', next: { revalidate: 1 } },
+    ]);
+  });
+});
+
+describe('the paid request', () => {
+  it.each(calls)('carries the same method, bytes and headers: %s', async (_, make) => {
+    const call = capture(...make(`${server.origin}/a`));
+    await (await call.sendUnpaid()).text();
+    const response = await call.sendPaid(call.url, HEADER, new AbortController().signal);
+    expect(response.status).toBe(200);
+    const [unpaid, paid] = server.seen;
+    expect([paid?.method, paid?.url, paid?.hash]).toEqual([unpaid?.method, unpaid?.url, unpaid?.hash]);
+    // Not the caller's: how a body is framed, and that no cache may answer.
+    const framing = ['transfer-encoding', 'content-length', 'cache-control', 'pragma', 'connection'];
+    const callers = (seen: Seen | undefined) =>
+      Object.entries(headersOf(seen))
+        .filter(([name]) => !framing.includes(name))
+        .sort();
+    expect(callers(paid)).toEqual([...callers(unpaid), ['payment-signature', HEADER.value]].sort());
+  });
+
+  it('replaces nothing but its own header, and sends neither cookies nor credentials to another origin', async () => {
+    const headers = { Authorization: 'Bearer t', Cookie: 'a=b', 'Proxy-Authorization': 'p', 'X-Api-Key': 'k' };
+    const call = capture(`${server.origin}/a`, { headers });
+    await (await call.sendPaid(`${server.origin}/b`, HEADER, new AbortController().signal)).text();
+    await (await call.sendPaid(`${other.origin}/b`, HEADER, new AbortController().signal)).text();
+    expect(headersOf(server.seen[0])).toMatchObject({ authorization: 'Bearer t', cookie: 'a=b', 'x-api-key': 'k' });
+    expect(headersOf(other.seen[0])).toMatchObject({ 'payment-signature': HEADER.value, 'x-api-key': 'k' });
+    for (const name of ['authorization', 'cookie', 'proxy-authorization']) expect(headersOf(other.seen[0])).not.toHaveProperty(name);
+  });
+
+  it('is never redirected, whatever the caller asked for', async () => {
+    const redirecting = await startRecording((_, response) => response.writeHead(307, { location: `${other.origin}/thief` }).end());
+    try {
+      const call = capture(redirecting.origin, { redirect: 'follow', method: 'POST', body: 'x' });
+      const response = await call.sendPaid(call.url, HEADER, new AbortController().signal);
+      expect(response.status).toBe(307);
+      expect(other.seen).toEqual([]);
+    } finally {
+      await redirecting.close();
+    }
+  });
+
+  it("stops at its own signal, which is not the caller's", async () => {
+    const caller = new AbortController();
+    const call = capture(server.origin, { signal: caller.signal });
+    const paid = new AbortController();
+    paid.abort(new Error('time is up'));
+    await expect(call.sendPaid(call.url, HEADER, paid.signal)).rejects.toThrow('time is up');
+    expect(call.signal).toBe(caller.signal);
+  });
+});
+
+describe("the caller's signal", () => {
+  const signal = new AbortController().signal;
+
+  it('is that of init, else of the Request; null takes it back', () => {
+    const request = new Request(server.origin, { signal: new AbortController().signal });
+    expect(capture(request).signal).toBe(request.signal);
+    expect(capture(request, { signal }).signal).toBe(signal);
+    expect(capture(request, { signal: null }).signal).toBeUndefined();
+    expect(capture(server.origin).signal).toBeUndefined();
+  });
+
+  it.each(calls)('ends the unpaid request with its own reason: %s', async (_, make) => {
+    const [input, init] = make(server.origin);
+    const reason = new Error('changed my mind');
+    const signal = AbortSignal.abort(reason);
+    const aborted: RequestInit =
+      init instanceof Request ? new Request(init, { signal }) : Object.assign(Object.create(init ?? null), { signal });
+    const unpaid = capture(input, aborted).sendUnpaid();
+    // A Request has a signal of its own, which aborts with ours.
+    await expect(unpaid).rejects.toBe(reason);
+    expect(server.seen).toEqual([]);
+  });
+});
+
+describe('a call that pays itself', () => {
+  it.each(['PAYMENT-SIGNATURE', 'x-payment', 'X-Payment'])('is told by its %s header', (name) => {
+    expect(capture(server.origin, { headers: { [name]: 'x' } }).paysItself).toBe(true);
+    expect(capture(new Request(server.origin, { headers: { [name]: 'x' } })).paysItself).toBe(true);
+  });
+
+  const redirectingTo = (target: RecordingServer) =>
+    startRecording((_, response) => response.writeHead(307, { location: `${target.origin}/thief` }).end());
+  const paying: readonly (readonly [string, (url: string) => Arguments])[] = [
+    ['init', (url) => [url, { headers: { 'PAYMENT-SIGNATURE': 'x' } }]],
+    ['init that says follow', (url) => [url, { headers: { 'x-payment': 'x' }, redirect: 'follow' }]],
+    ['a Request', (url) => [new Request(url, { headers: { 'Payment-Signature': 'x' } })]],
+    ['a Request and init', (url) => [new Request(url, { redirect: 'follow' }), { headers: new Headers({ 'X-PAYMENT': 'x' }) }]],
+    ['a body', (url) => [url, { method: 'POST', body: 'x', headers: [['payment-signature', 'x']] }]],
+    ['a stream', (url) => [url, streaming({ method: 'POST', body: streamOf('a'), headers: { 'X-Payment': 'x' } })]],
+    ['a form', (url) => [url, { method: 'POST', body: form(), headers: { 'X-Payment': 'x' } }]],
+    ['a signal', (url) => [url, { signal: new AbortController().signal, headers: { 'X-Payment': 'x' } }]],
+  ];
+
+  it.each(paying)('is not redirected, to any place: %s', async (_, make) => {
+    for (const target of [server, other]) {
+      const redirecting = await redirectingTo(target);
+      onTestFinished(() => redirecting.close());
+      const response = await capture(...make(redirecting.origin)).sendUnpaid();
+      expect([response.status, redirecting.seen.length, target.seen.length]).toEqual([307, 1, 0]);
+    }
+  });
+
+  it('fails at a redirect if its caller wants that', async () => {
+    const redirecting = await redirectingTo(other);
+    onTestFinished(() => redirecting.close());
+    const call = capture(redirecting.origin, { headers: { 'x-payment': 'x' }, redirect: 'error' });
+    await expect(call.sendUnpaid()).rejects.toThrow(TypeError);
+    expect(other.seen).toEqual([]);
+  });
+
+  it('is none where no such header is there', () => {
+    expect(capture(server.origin, { headers: { 'x-payment-id': 'x' } }).paysItself).toBe(false);
+  });
+});
+
+describe('a body that cannot be sent again', () => {
+  const tooLarge: readonly (readonly [string, () => Arguments])[] = [
+    ['bytes', () => [server.origin, { method: 'POST', body: new Uint8Array(BODY_LIMIT_BYTES + 1) }]],
+    ['a Blob', () => [server.origin, { method: 'POST', body: new Blob([new Uint8Array(BODY_LIMIT_BYTES + 1)]) }]],
+    [
+      'a form',
+      () => {
+        const data = new FormData();
+        data.append('file', new Blob([new Uint8Array(BODY_LIMIT_BYTES)]));
+        return [server.origin, { method: 'POST', body: data }];
+      },
+    ],
+    ['a stream', () => [server.origin, streaming({ method: 'POST', body: streamOf('x'.repeat(BODY_LIMIT_BYTES), 'y') })]],
+    ['a Request', () => [new Request(server.origin, { method: 'POST', body: 'x'.repeat(BODY_LIMIT_BYTES + 1) })]],
+  ];
+
+  it.each(tooLarge)('goes out unpaid and whole, and is refused before anything paid leaves: %s', async (_, make) => {
+    const call = capture(...make());
+    expect((await call.sendUnpaid()).status).toBe(402);
+    expect(server.seen[0]?.body.byteLength).toBeGreaterThan(BODY_LIMIT_BYTES);
+    const refusal = await call.sendPaid(call.url, HEADER, new AbortController().signal).catch((error: unknown) => error);
+    expect(isExactChangeError(refusal, 'body_not_replayable') && refusal.details.limitBytes).toBe(BODY_LIMIT_BYTES);
+    expect(refusal).toMatchObject({ funds: 'untouched', retry: 'never' });
+    expect(server.seen).toHaveLength(1);
+  });
+
+  it('broke off: both the request and its repetition fail', async () => {
+    const broken = () =>
+      new ReadableStream<Uint8Array>({
+        pull(controller) {
+          controller.error(new Error('disk gone'));
+        },
+      });
+    const call = capture(server.origin, streaming({ method: 'POST', body: broken() }));
+    const plain = await fetch(server.origin, streaming({ method: 'POST', body: broken() })).catch((error: unknown) => error);
+    const ours = await call.sendUnpaid().catch((error: unknown) => error);
+    expect(String(ours)).toBe(String(plain));
+    await expect(call.replayable()).rejects.toMatchObject({ code: 'body_not_replayable' });
+  });
+
+  it('never ends: with forget() the source is let go of as soon as fetch is done with it', async () => {
+    const cancelled = vi.fn();
+    const endless = new ReadableStream<Uint8Array>({
+      pull: (controller) => new Promise<void>((resolve) => setImmediate(resolve)).then(() => controller.enqueue(new Uint8Array(1))),
+      cancel: cancelled,
+    });
+    const done: typeof fetch = async (_, init) => {
+      if (init?.body instanceof ReadableStream) void init.body.cancel('answered');
+      return Promise.resolve(new Response(null, { status: 200 }));
+    };
+    const call = captureCall(done, server.origin, streaming({ method: 'POST', body: endless }));
+    await call?.sendUnpaid();
+    expect(cancelled).not.toHaveBeenCalled();
+    call?.forget();
+    await vi.waitFor(() => expect(cancelled).toHaveBeenCalledOnce());
+    await expect(call?.replayable()).rejects.toMatchObject({ code: 'body_not_replayable' });
+  });
+
+  it('never ends: reading it stops at the limit', async () => {
+    let pulled = 0;
+    const endless = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        pulled += 65_536;
+        controller.enqueue(new Uint8Array(65_536));
+      },
+    });
+    const answering: typeof fetch = () => Promise.resolve(new Response(null, { status: 402 }));
+    const call = captureCall(answering, server.origin, streaming({ method: 'POST', body: endless }));
+    await call?.sendUnpaid();
+    await expect(call?.replayable()).rejects.toMatchObject({ code: 'body_not_replayable' });
+    expect(pulled).toBeLessThan(BODY_LIMIT_BYTES + 4 * 65_536);
+  });
+
+  it('is waited for only so long, and not at all once the caller gives up', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      const silent = () => streaming({ method: 'POST', body: new ReadableStream<Uint8Array>() });
+      const late = capture(server.origin, silent()).replayable();
+      const refused = expect(late).rejects.toMatchObject({ code: 'body_not_replayable' });
+      await vi.advanceTimersByTimeAsync(10_000);
+      await refused;
+      const aborter = new AbortController();
+      const waiting = capture(server.origin, { ...silent(), signal: aborter.signal }).replayable();
+      const stopped = expect(waiting).rejects.toThrow('no more');
+      aborter.abort(new Error('no more'));
+      await stopped;
+      expect(vi.getTimerCount()).toBe(0);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+});
+
+describe('a fetch of another implementation', () => {
+  // As npm's undici: it knows no Request but its own, and reads everything else as a URL.
+  const foreign: typeof fetch = (input, init) => {
+    if (input instanceof Request) return Promise.reject(new TypeError('Failed to parse URL from [object Request]'));
+    return isForeign(input) ? fetch(input.url, { ...input.asInit(), ...init }) : fetch(input, init);
+  };
+
+  class ForeignRequest {
+    readonly #init: RequestInit;
+    readonly signal = new AbortController().signal;
+    readonly method: string;
+    readonly headers: Headers;
+    readonly body: BodyInit | null;
+    constructor(
+      readonly url: string,
+      init: RequestInit,
+    ) {
+      this.#init = init;
+      this.method = init.method ?? 'GET';
+      this.headers = new Headers(init.headers);
+      this.body = init.body ?? null;
+    }
+    clone() {
+      return new ForeignRequest(this.url, this.#init);
+    }
+    asInit() {
+      return this.#init;
+    }
+  }
+  const isForeign = (input: unknown): input is ForeignRequest => input instanceof ForeignRequest;
+
+  it.each(calls.filter(([name]) => !name.startsWith('a Request')))('is given what it understands: %s', async (name, make) => {
+    if (name === 'POST without a body') return;
+    const call = captureCall(foreign, ...(make(server.origin) as [string, RequestInit?]));
+    await (await call?.sendUnpaid())?.text();
+    await (await call?.sendPaid(server.origin, HEADER, new AbortController().signal))?.text();
+    expect(server.seen.map(({ hash }) => hash)).toEqual([server.seen[0]?.hash, server.seen[0]?.hash]);
+  });
+
+  it('may be called with its own Request', async () => {
+    const request = new ForeignRequest(server.origin, { method: 'POST', body: 'foreign', headers: { 'x-one': '1' } });
+    // To the types there is but one Request.
+    const call = captureCall(foreign, request as unknown as Request, undefined);
+    await (await call?.sendUnpaid())?.text();
+    await (await call?.sendPaid(server.origin, HEADER, new AbortController().signal))?.text();
+    expect(server.seen.map(({ method, body }) => [method, body.toString()])).toEqual([
+      ['POST', 'foreign'],
+      ['POST', 'foreign'],
+    ]);
+    expect(headersOf(server.seen[1])['x-one']).toBe('1');
+  });
+});
+
+describe('where a Request shows no body (Firefox)', () => {
+  it('the body is read whole, and a GET has none', async () => {
+    const body = Object.getOwnPropertyDescriptor(Request.prototype, 'body');
+    Object.defineProperty(Request.prototype, 'body', { configurable: true, get: () => undefined });
+    try {
+      const post = capture(server.origin, { method: 'POST', body: 'abc' });
+      expect(new TextDecoder().decode(await post.replayable())).toBe('abc');
+      expect(await capture(server.origin).replayable()).toBeUndefined();
+      const large = capture(server.origin, { method: 'POST', body: new Uint8Array(BODY_LIMIT_BYTES + 1) });
+      await expect(large.replayable()).rejects.toMatchObject({ code: 'body_not_replayable' });
+    } finally {
+      if (body !== undefined) Object.defineProperty(Request.prototype, 'body', body);
+    }
+  });
+});
+
+describe('arguments that plain fetch refuses', () => {
+  const used = async () => {
+    const request = new Request(server.origin, { method: 'POST', body: 'x' });
+    await request.text();
+    return request;
+  };
+  const locked = () => {
+    const stream = streamOf('x');
+    stream.getReader();
+    return stream;
+  };
+  // Wrong on purpose, so past the types.
+  const wrong: readonly (readonly [string, () => unknown[] | Promise<unknown[]>])[] = [
+    ['nothing', () => [undefined]],
+    ['null', () => [null]],
+    ['no URL', () => ['not a url']],
+    ['a relative URL', () => ['/a']],
+    ['a URL with credentials', () => ['http://user:secret@127.0.0.1/']],
+    ['an unknown scheme', () => ['foo://bar']],
+    ['a bad method', () => [server.origin, { method: 'A B' }]],
+    ['a forbidden method', () => [server.origin, { method: 'CONNECT' }]],
+    ['GET with a body', () => [server.origin, { body: 'x' }]],
+    ['a bad header name', () => [server.origin, { headers: { 'a b': '1' } }]],
+    ['a header with a line break', () => [server.origin, { headers: { a: '1\r\nb: 2' } }]],
+    ['a header beyond Latin-1', () => [server.origin, { headers: { a: '€' } }]],
+    ['a stream without duplex', () => [server.origin, { method: 'POST', body: streamOf('x') }]],
+    ['a locked stream', () => [server.origin, streaming({ method: 'POST', body: locked() })]],
+    ['a used Request', async () => [await used()]],
+    ['a number as init', () => [server.origin, 5]],
+    ['text as init', () => [server.origin, 'POST']],
+    ['a signal that is none', () => [server.origin, { signal: {} }]],
+    ['a signal that is none, with a body', () => [server.origin, { signal: {}, method: 'POST', body: 'x' }]],
+    ['mode navigate', () => [server.origin, { mode: 'navigate' }]],
+    [
+      'a getter that throws',
+      () => [
+        server.origin,
+        {
+          get method() {
+            throw new RangeError('from a getter');
+          },
+        },
+      ],
+    ],
+  ];
+
+  it.each(wrong)('are refused in the same words, never with a throw of our own: %s', async (_, make) => {
+    const plain = await fetch(...((await make()) as Arguments)).catch((error: unknown) => error);
+    const [input, init] = (await make()) as Arguments;
+    const call = captureCall(fetch, input, init);
+    const ours = await (call === undefined ? fetch(input, init) : call.sendUnpaid()).catch((error: unknown) => error);
+    expect(plain).toBeInstanceOf(Error);
+    expect([ours instanceof TypeError, String(ours)]).toEqual([plain instanceof TypeError, String(plain)]);
+    expect(server.seen).toEqual([]);
+  });
+});

@@ -1,0 +1,118 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { startDeadline, throwIfAborted } from '../../../src/internal/deadline.js';
+import { systemRuntime } from '../../../src/internal/runtime.js';
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+});
+
+describe('the system runtime', () => {
+  it('draws bytes also where there is no global crypto, as in Node 18', () => {
+    vi.stubGlobal('crypto', undefined);
+    const [one, two] = [systemRuntime.randomBytes(12), systemRuntime.randomBytes(12)];
+    expect([one.length, two.length]).toEqual([12, 12]);
+    expect(one).not.toEqual(two);
+  });
+
+  it.each(['sleep', 'idle'] as const)('%s waits as long as it is told, and leaves no timer', async (name) => {
+    vi.useFakeTimers();
+    const woken = vi.fn();
+    const signal = new AbortController().signal;
+    void systemRuntime[name](1_000, signal).then(woken);
+    await vi.advanceTimersByTimeAsync(999);
+    expect(woken).not.toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(woken).toHaveBeenCalledOnce();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it.each(['sleep', 'idle'] as const)('%s ends with the reason of its signal, before or during', async (name) => {
+    vi.useFakeTimers();
+    const controller = new AbortController();
+    const reason = { any: 'reason' };
+    const during = expect(systemRuntime[name](1_000, controller.signal)).rejects.toBe(reason);
+    controller.abort(reason);
+    await during;
+    await expect(systemRuntime[name](1_000, controller.signal)).rejects.toBe(reason);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe('a deadline', () => {
+  it('passes on time, and says that it was time', () => {
+    vi.useFakeTimers();
+    const deadline = startDeadline(1_000, undefined);
+    vi.advanceTimersByTime(999);
+    expect([deadline.signal.aborted, deadline.passed]).toEqual([false, false]);
+    vi.advanceTimersByTime(1);
+    expect([deadline.signal.aborted, deadline.passed]).toEqual([true, true]);
+    expect(deadline.signal.reason).toMatchObject({ name: 'TimeoutError' });
+  });
+
+  it("follows the caller with the caller's own reason, which is not time", () => {
+    vi.useFakeTimers();
+    const reason = new Error('the caller');
+    const controller = new AbortController();
+    const deadline = startDeadline(1_000, controller.signal);
+    controller.abort(reason);
+    expect([deadline.signal.reason, deadline.passed]).toEqual([reason, false]);
+    expect(vi.getTimerCount()).toBe(0);
+    expect(startDeadline(1_000, controller.signal).signal.reason).toBe(reason);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('stopped has no more time to pass, but still follows the caller while a body flows', () => {
+    vi.useFakeTimers();
+    const controller = new AbortController();
+    const deadline = startDeadline(1_000, controller.signal);
+    deadline.stop();
+    vi.advanceTimersByTime(5_000);
+    expect([deadline.signal.aborted, vi.getTimerCount()]).toEqual([false, 0]);
+    controller.abort();
+    expect([deadline.signal.aborted, deadline.passed]).toEqual([true, false]);
+  });
+
+  it('ended is done with both', () => {
+    vi.useFakeTimers();
+    const controller = new AbortController();
+    const removed = vi.spyOn(controller.signal, 'removeEventListener');
+    const deadline = startDeadline(1_000, controller.signal);
+    deadline.end();
+    controller.abort();
+    vi.advanceTimersByTime(5_000);
+    expect([deadline.signal.aborted, deadline.passed]).toEqual([false, false]);
+    expect(removed).toHaveBeenCalled();
+  });
+
+  it('does not make Node warn of many listeners on one signal', async () => {
+    const warned = vi.fn();
+    process.on('warning', warned);
+    try {
+      const controller = new AbortController();
+      const many = Array.from({ length: 50 }, () => startDeadline(60_000, controller.signal));
+      const sleeping = Array.from({ length: 50 }, () => systemRuntime.sleep(60_000, controller.signal).catch(() => undefined));
+      // Node emits a warning on the next tick.
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(warned).not.toHaveBeenCalled();
+      controller.abort();
+      await Promise.all(sleeping);
+      expect(many.every(({ signal }) => signal.aborted)).toBe(true);
+    } finally {
+      process.off('warning', warned);
+    }
+  });
+});
+
+it('a step that no caller wants any more throws the reason, whatever it is', () => {
+  expect(() => throwIfAborted(undefined)).not.toThrow();
+  expect(() => throwIfAborted(new AbortController().signal)).not.toThrow();
+  const reason = Symbol('no error at all');
+  let thrown: unknown;
+  try {
+    throwIfAborted(AbortSignal.abort(reason));
+  } catch (error) {
+    thrown = error;
+  }
+  expect(thrown).toBe(reason);
+});

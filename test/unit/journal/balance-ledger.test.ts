@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest';
+import { emptyBook, type Book } from '../../../src/journal/account-balance.js';
+import { createLedger, ledgerOver } from '../../../src/journal/balance-ledger.js';
+import { seenSince } from '../../helpers/seen-since.js';
+
+// What is known and held after what, is the book's: see book.test.ts. What processes share is in test/contract/coordination-contract.ts.
+
+/** Taken, of a balance that is of no slot. */
+const TAKEN = { before: undefined };
+
+describe('a ledger', () => {
+  it('takes what is there in one step: of 20 takes at once, as many pass as fit', async () => {
+    const ledger = createLedger();
+    await ledger.see('a', { amount: 55n, at: 1_000 });
+    const takes = await Promise.all(Array.from({ length: 20 }, (_, index) => ledger.take('a', `${index}`, 10n, seenSince(1_000))));
+    expect(takes.filter((taken) => taken !== undefined)).toHaveLength(5);
+    expect([await ledger.available('a', seenSince(1_000)), await ledger.held('a')]).toEqual([5n, 50n]);
+  });
+
+  it('takes nothing of an account that was never seen, or too long ago, and leaves it as it was', async () => {
+    const ledger = createLedger();
+    expect(await ledger.take('a', 'one', 0n, seenSince(0))).toEqual(TAKEN);
+    expect(await ledger.take('a', 'two', 1n, seenSince(0))).toBeUndefined();
+    await ledger.see('a', { amount: 10n, at: 1_000 });
+    expect(await ledger.take('a', 'two', 10n, seenSince(1_001))).toBeUndefined();
+    expect(await ledger.held('a')).toBe(0n);
+    expect(await ledger.available('a', seenSince(1_001))).toBeUndefined();
+  });
+
+  it('says what the chain showed before: the reading that a balance is counted on from', async () => {
+    const ledger = createLedger();
+    await ledger.see('a', { amount: 100n, at: 0, slot: 7 });
+    const [first, second] = [await ledger.take('a', 'one', 60n, seenSince(0)), await ledger.take('a', 'two', 10n, seenSince(0))];
+    expect([first, second]).toEqual([{ before: { amount: 100n, slot: 7 } }, { before: { amount: 100n, slot: 7 } }]);
+  });
+
+  it('says that it took again what it holds already, and holds it once', async () => {
+    const ledger = createLedger();
+    await ledger.see('a', { amount: 10n, at: 0 });
+    expect(await ledger.take('a', 'one', 5n, seenSince(0))).toEqual(TAKEN);
+    expect(await ledger.take('a', 'one', 5n, seenSince(0))).toEqual(TAKEN);
+    expect(await ledger.held('a')).toBe(5n);
+  });
+
+  it('keeps each account apart, through all that can happen to it', async () => {
+    const ledger = createLedger();
+    for (const account of ['a', 'b']) await ledger.see(account, { amount: 100n, at: 0, slot: 1 });
+    for (const id of ['spent', 'released', 'open']) await ledger.hold('a', id, 10n);
+    await ledger.spend('a', 'spent', 2);
+    await ledger.release('a', 'released');
+    expect([await ledger.available('a', seenSince(0)), await ledger.held('a')]).toEqual([80n, 10n]);
+    expect([await ledger.available('b', seenSince(0)), await ledger.held('b')]).toEqual([100n, 0n]);
+    await ledger.see('a', { amount: 130n, at: 1 }, 40n);
+    expect(await ledger.available('a', seenSince(1))).toBe(120n);
+    await ledger.forget('a');
+    expect([await ledger.available('a', seenSince(0)), await ledger.available('b', seenSince(0))]).toEqual([undefined, 100n]);
+  });
+
+  it('changes a book on its shelf once for each change, and only reads it to look', async () => {
+    const changes: string[] = [];
+    let book: Book = emptyBook;
+    const ledger = ledgerOver({
+      read: async () => book,
+      change: async (account, change) => {
+        changes.push(account);
+        const { book: next, result } = change(book);
+        book = next;
+        return result;
+      },
+    });
+    await ledger.see('a', { amount: 1n, at: 0 });
+    await ledger.available('b', seenSince(0));
+    await ledger.held('c');
+    await ledger.take('d', 'one', 1n, seenSince(0));
+    expect(changes).toEqual(['a', 'd']);
+  });
+});
+
+describe('a hold that is taken again', () => {
+  it('is there where it was released, and refused where it was spent', async () => {
+    const ledger = createLedger();
+    await ledger.see('a', { amount: 100n, at: 0 });
+    expect([await ledger.take('a', 'one', 60n, seenSince(0)), await ledger.take('a', 'one', 60n, seenSince(0))]).toEqual([TAKEN, TAKEN]);
+    await ledger.release('a', 'one');
+    expect([await ledger.take('a', 'one', 60n, seenSince(0)), await ledger.held('a')]).toEqual([TAKEN, 60n]);
+    await ledger.spend('a', 'one');
+    expect([await ledger.take('a', 'one', 40n, seenSince(0)), await ledger.held('a')]).toEqual([undefined, 0n]);
+  });
+});

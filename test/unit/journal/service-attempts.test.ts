@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest';
+import { createAttemptStore, isClosed } from '../../../src/journal/attempt-store.js';
+import { paymentPrint, swapPrint } from '../../../src/service/records.js';
+import { attemptOf, DAY_MS, NOW } from '../../helpers/attempts.js';
+
+const OWNER = { wallet: 'wallet', network: 'network' };
+const fingerprint = paymentPrint('signature');
+
+describe('an attempt that was handed over', () => {
+  it.each([
+    ['settled', paymentPrint('signature'), true],
+    ['settled', swapPrint('signature'), true],
+    ['unsettled', fingerprint, true],
+    ['signed', fingerprint, false],
+    ['reserved', fingerprint, false],
+    // A client may still be asked for what it did not give to its caller.
+    ['settled', 'a request', false],
+  ] as const)('and is %s as %j is closed: %j', (state, print, closed) => {
+    expect(isClosed(attemptOf({ state, fingerprint: print }))).toBe(closed);
+  });
+
+  it('is forgotten once it is settled and old, where there are many, and goes on counting', () => {
+    const store = createAttemptStore();
+    for (let made = 0; made <= 10_005; made += 1) {
+      const attempt = attemptOf({ fingerprint: paymentPrint(`${made}`), at: NOW - 2 * DAY_MS });
+      store.reserve(attempt, []);
+      store.put({ ...attempt, state: 'signed' });
+      store.put({ ...attempt, state: 'settled' });
+    }
+    store.reserve(attemptOf(), []);
+    expect(store.attempts(OWNER)).toHaveLength(10_000);
+    expect(store.used(OWNER, [{ name: 'maxTotal', unit: 'payments', limit: 1n }], NOW)).toEqual([10_007n]);
+    expect(store.similar(OWNER, paymentPrint('10005'), undefined)).toHaveLength(1);
+  });
+});

@@ -1,0 +1,109 @@
+import { describe, expect, it } from 'vitest';
+import { outcomeOf, outcomes, type Outcome } from '../../../../src/payments/execute/outcomes.js';
+import type { Settlement } from '../../../../src/protocols/x402/types.js';
+
+const settled: Settlement = { success: true, transaction: '', network: 'solana' };
+const failed: Settlement = { success: false, transaction: '', network: 'solana', errorReason: 'no luck' };
+
+type Case = [status: number, settlement: Settlement | undefined, reason: string | undefined, hasTerms?: boolean | undefined];
+
+const read = ([status, settlement, reason, hasTerms = false]: Case) => outcomeOf(status, { settlement, reason, hasTerms });
+
+/** What leads to each outcome, and what looks like it and does not. */
+const CASES: Readonly<Record<Exclude<Outcome, 'lost'>, readonly Case[]>> = {
+  success: [
+    [200, settled, undefined],
+    [200, undefined, undefined],
+    [200, failed, undefined],
+    [201, undefined, undefined],
+    [204, undefined, undefined],
+    [299, undefined, undefined],
+  ],
+  failure: [
+    [302, undefined, undefined],
+    [303, settled, undefined],
+    [400, undefined, undefined],
+    [400, settled, undefined],
+    [404, settled, undefined],
+    [409, settled, undefined],
+    [429, settled, undefined],
+    [404, failed, undefined],
+    [429, undefined, undefined],
+    [500, settled, undefined],
+    [500, undefined, undefined],
+    [504, settled, undefined],
+    // What fetch gives for a redirect that a browser hides.
+    [0, undefined, undefined],
+  ],
+  pending: [
+    [402, failed, 'settlement_pending'],
+    [402, undefined, 'settlement_pending'],
+    [402, failed, 'invalid_exact_svm_payload_settlement_pending'],
+    [402, settled, 'settlement_pending'],
+    [402, { ...failed, errorReason: 'settlement_pending' }, 'Payment required', true],
+  ],
+  duplicate: [
+    [402, failed, 'duplicate_settlement'],
+    [402, undefined, 'duplicate_settlement'],
+    [402, failed, 'exact_svm_duplicate_settlement'],
+  ],
+  unsettled: [
+    [402, failed, undefined],
+    [402, failed, 'transaction_failed'],
+    [402, settled, undefined],
+    [402, failed, 'settlement_pending_not'],
+    [402, failed, 'no duplicate_settlement here'],
+    [402, failed, 'notsettlement_pending'],
+    // Bare, or of version 1, whose refusals and failed settlements look alike.
+    [402, undefined, undefined],
+    [402, undefined, 'insufficient_funds'],
+    [402, failed, 'Payment required', true],
+  ],
+  refused: [
+    [402, undefined, undefined, true],
+    [402, undefined, 'No matching payment requirements', true],
+    [402, undefined, 'insufficient_funds', true],
+    [402, undefined, 'SETTLEMENT_PENDING?', true],
+  ],
+};
+
+for (const [outcome, cases] of Object.entries(CASES)) {
+  describe(outcome, () => {
+    it.each([...cases])('%i, %j, %s', (status, settlement, reason, hasTerms) => {
+      expect(read([status, settlement, reason, hasTerms])).toBe(outcome);
+    });
+  });
+}
+
+describe('the table', () => {
+  const rows = Object.entries(outcomes);
+
+  it('has no row that nothing leads to', () => {
+    expect(rows.map(([name]) => name).sort()).toEqual([...Object.keys(CASES), 'lost'].sort());
+  });
+
+  it('has each status of an answer in one of its rows', () => {
+    for (let status = 100; status < 600; status += 1)
+      for (const settlement of [undefined, settled, failed]) expect(outcomes).toHaveProperty(read([status, settlement, undefined]));
+  });
+
+  it('counts as delivered only what the caller gets, and never an answer that a retry would repeat', () => {
+    for (const [name, { delivered, call }] of rows) if (delivered) expect([name, call]).toEqual([name, 'the response']);
+    for (const status of [301, 302, 400, 404, 429, 500, 502, 503, 504]) {
+      const { delivered } = outcomes[read([status, settled, undefined])];
+      expect([status, delivered]).toEqual([status, false]);
+    }
+  });
+
+  it('allows one more signature only after a 402 that says nothing of a settlement', () => {
+    expect(rows.filter(([, { resign }]) => resign).map(([name]) => name)).toEqual(['refused']);
+  });
+
+  it('asks the chain within the call only where the seller says that the payment is, or may be, settled', () => {
+    expect(rows.filter(([, { askFirst }]) => askFirst).map(([name]) => name)).toEqual(['pending', 'duplicate']);
+  });
+
+  it('says of each row in a sentence when it comes', () => {
+    for (const [, { when }] of rows) expect(when).toMatch(/^[A-Z0-9].*\.$/);
+  });
+});

@@ -1,0 +1,118 @@
+import { randomBytes } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { composePayment } from '../../../../src/payments/execute/sign-payment.js';
+import { newWallet, walletOf } from '../../../../src/journal/registry.js';
+import { systemRuntime } from '../../../../src/internal/runtime.js';
+import { addressOf } from '../../../../src/solana/address.js';
+import { associatedTokenAddress } from '../../../../src/solana/tokens/accounts.js';
+import { SOLANA_MAINNET, TOKEN_PROGRAM } from '../../../../src/network.js';
+import type { Rpc } from '../../../../src/solana/rpc/rpc.js';
+import type { Offer } from '../../../../src/protocols/x402/types.js';
+import { fakeRpc, refused } from '../reconcile/fake-chain.js';
+
+const key = (seed: number) => addressOf(new Uint8Array(32).fill(seed));
+const payer = key(1);
+const mint = key(2);
+const payTo = key(3);
+const ownHash = () => addressOf(Uint8Array.from(randomBytes(32)));
+const theirs = key(99);
+
+const OFFER: Offer = {
+  x402Version: 2,
+  network: SOLANA_MAINNET,
+  amount: 1_000n,
+  mint,
+  payTo,
+  feePayer: key(4),
+  memo: 'order 5',
+  takesMemo: true,
+  index: 0,
+  scheme: 'exact',
+  maxTimeoutSeconds: 60,
+  raw: {},
+};
+
+const facts = {
+  source: associatedTokenAddress(payer, mint, TOKEN_PROGRAM),
+  destination: associatedTokenAddress(payTo, mint, TOKEN_PROGRAM),
+  tokenProgram: TOKEN_PROGRAM,
+  decimals: 6,
+  available: 1_000_000n,
+};
+
+type Core = Parameters<typeof composePayment>[0];
+type Choice = Parameters<typeof composePayment>[1];
+
+function coreOf(blockhash: string, valid: Rpc['isBlockhashValid'] = () => Promise.reject(refused()), wallet = newWallet()): Core {
+  // Only what composing looks at; a whole configuration would say nothing more.
+  return {
+    config: { signer: { address: payer }, runtime: systemRuntime },
+    rpc: fakeRpc([], { isBlockhashValid: valid }),
+    ...wallet.coordination,
+    wallet,
+    blockhashes: { fresh: () => Promise.resolve({ blockhash, lastValidBlockHeight: 700n, slot: 5_000 }), drop: () => undefined },
+  } as unknown as Core;
+}
+
+const choiceOf = (offer: Partial<Offer> = {}): Choice => ({ offer: { ...OFFER, ...offer }, facts }) as unknown as Choice;
+const compose = (core: Core, offer: Partial<Offer> = {}) => composePayment(core, choiceOf(offer), { url: 'https://a.test' }, undefined);
+
+describe("a seller's blockhash", () => {
+  it.each([
+    ['that our node does not take', () => Promise.resolve({ slot: 5_000, valid: false })],
+    ['that our node says nothing about', () => Promise.reject(refused())],
+  ])('%s gives way to our own', async (_, valid) => {
+    const own = ownHash();
+    const composed = await compose(coreOf(own, valid), { recentBlockhash: theirs });
+    expect(composed).toMatchObject({ blockhash: own, lastValidBlockHeight: 700n, slot: 4_936 });
+  });
+
+  it.each([
+    ['at our slot', 5_000, 700n],
+    ['at a later slot, by which the chain may have grown', 5_030, 730n],
+    ['at an earlier slot', 4_990, 700n],
+  ])('that our node takes %s is used, and bounded by what our node knows', async (_, slot, lastValidBlockHeight) => {
+    const composed = await compose(
+      coreOf(ownHash(), () => Promise.resolve({ slot, valid: true })),
+      { recentBlockhash: theirs },
+    );
+    expect(composed).toMatchObject({ blockhash: theirs, lastValidBlockHeight, slot: 4_936 });
+  });
+
+  it('is asked about while our own is fetched', async () => {
+    const own = ownHash();
+    let asked = false;
+    const core = coreOf(own, () => ((asked = true), Promise.resolve({ slot: 5_000, valid: true })));
+    const fresh = { blockhash: own, lastValidBlockHeight: 700n, slot: 5_000 };
+    const blockhashes = { fresh: () => Promise.resolve().then(() => (expect(asked).toBe(true), fresh)), drop: () => undefined };
+    expect((await compose({ ...core, blockhashes }, { recentBlockhash: theirs })).blockhash).toBe(theirs);
+  });
+});
+
+describe('equal payments without a nonce of ours', () => {
+  const messages = async (cores: readonly Core[], count: number) => {
+    const all = new Set<string>();
+    for (let index = 0; index < count; index += 1) {
+      const core = cores[index % cores.length];
+      if (core !== undefined) all.add(Buffer.from((await compose(core)).message).toString('hex'));
+    }
+    return all.size;
+  };
+
+  it('differ while two clients of a wallet take turns with blockhashes of their own', async () => {
+    const wallet = walletOf(payer, SOLANA_MAINNET);
+    for (let window = 0; window < 20; window += 1) {
+      expect(await messages([coreOf(ownHash(), undefined, wallet), coreOf(ownHash(), undefined, wallet)], 40)).toBe(40);
+    }
+  });
+
+  it('differ where each is planned by itself', async () => {
+    const own = ownHash();
+    expect(
+      await messages(
+        Array.from({ length: 100 }, () => coreOf(own)),
+        100,
+      ),
+    ).toBe(100);
+  });
+});

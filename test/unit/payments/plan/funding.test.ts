@@ -1,0 +1,168 @@
+import { describe, expect, it } from 'vitest';
+import type { Core } from '../../../../src/payments/context.js';
+import { concernsCandidate, findFunding } from '../../../../src/payments/plan/funding.js';
+import type { ResolvedRequest } from '../../../../src/config/swap-request.js';
+import { QuoteError, TransactionError, TransportError } from '../../../../src/errors.js';
+import { newWallet } from '../../../../src/journal/registry.js';
+import { SOLANA_MAINNET, TOKEN_PROGRAM, WSOL_MINT } from '../../../../src/network.js';
+import { associatedTokenAddress } from '../../../../src/solana/tokens/accounts.js';
+import { addressBytes } from '../../../../src/solana/address.js';
+import { mostIn } from '../../../../src/swaps/quote/threshold.js';
+import type { Offer } from '../../../../src/protocols/x402/types.js';
+
+const WALLET = '9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM';
+const USDC = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
+const JUNK = 'DezXAZ8z7PnrnRJjz3wXBoRgixCa6xjnB7YaB1pPB263';
+const FACTS = { tokenProgram: TOKEN_PROGRAM, decimals: 6, source: WALLET, destination: WALLET, available: 0n };
+
+/** An offer of 10 base units. */
+function paidIn(mint: string): Offer {
+  const [payTo, feePayer] = [WALLET, WALLET];
+  return {
+    index: 0,
+    x402Version: 2,
+    scheme: 'exact',
+    network: SOLANA_MAINNET,
+    amount: 10n,
+    mint,
+    payTo,
+    feePayer,
+    takesMemo: true,
+    maxTimeoutSeconds: 60,
+    raw: {},
+  };
+}
+
+/** A wallet that holds one SOL, at a market where everything is worth the same; `sells` says what so much of a token brings. */
+function coreWith(sells: (amount: bigint) => bigint, asked: ResolvedRequest[]): Core {
+  const quote = (request: ResolvedRequest) => {
+    const out = request.swapMode === 'ExactOut';
+    if (out) asked.push(request);
+    const amount = BigInt(request.amount);
+    return Promise.resolve({
+      ...request,
+      inAmount: request.amount,
+      outAmount: (out ? amount : sells(amount)).toString(),
+      minOutAmount: (out ? amount : (sells(amount) * 9_950n) / 10_000n).toString(),
+      maxInAmount: (out ? mostIn(amount, 50) : amount).toString(),
+      priceImpactBps: 0,
+      platformFeeBps: 0,
+      route: [],
+      provider: 'test',
+      quotedAt: 0,
+      raw: {},
+    });
+  };
+  const policy = { maxSlippageBps: 50, maxPriceImpactBps: 100, maxSwapLossBps: 100, minSwap: 50_000n, maxInAmount: new Map() };
+  // The parts of a core that funding needs.
+  return {
+    config: { network: SOLANA_MAINNET, policy, runtime: { now: () => 0 }, signer: { address: WALLET }, swapFrom: undefined },
+    rpc: {
+      accounts: () => Promise.resolve({ slot: 1, accounts: [{ lamports: 10n ** 9n }] }),
+      tokenAccounts: () => Promise.resolve({ slot: 1, accounts: [] }),
+    },
+    transport: { quote },
+    prices: { quote },
+    ...newWallet().coordination,
+  } as unknown as Core;
+}
+
+const par = (amount: bigint) => amount;
+
+/** The wallet's token account of a mint, as a node lists it. */
+function holding(mint: string, amount: bigint) {
+  const data = new Uint8Array(165);
+  data.set(addressBytes(mint), 0);
+  data.set(addressBytes(WALLET), 32);
+  new DataView(data.buffer).setBigUint64(64, amount, true);
+  data[108] = 1;
+  const address = associatedTokenAddress(WALLET, mint, TOKEN_PROGRAM);
+  return { address, account: { owner: TOKEN_PROGRAM, lamports: 2_039_280n, data, executable: false } };
+}
+
+describe('funding', () => {
+  it('buys a little more than is missing, for the payments to come', async () => {
+    const asked: ResolvedRequest[] = [];
+    const funding = await findFunding(coreWith(par, asked), paidIn(USDC), FACTS, 10n, {});
+    expect(funding).toMatchObject({ inputMint: WSOL_MINT, available: 992_000_000n });
+    expect(asked.map(({ amount }) => amount)).toEqual(['50000']);
+  });
+
+  it('buys no more than is missing of a token that may be worth nothing', async () => {
+    const asked: ResolvedRequest[] = [];
+    await findFunding(coreWith(par, asked), paidIn(JUNK), FACTS, 10n, {});
+    expect(asked.map(({ amount }) => amount)).toEqual(['10']);
+  });
+
+  it('takes no quote for younger than it is', async () => {
+    const core = coreWith(par, []);
+    const quote: Core['transport']['quote'] = async (...asked) => ({ ...(await core.prices.quote(...asked)), quotedAt: 10 ** 15 });
+    const funding = await findFunding({ ...core, transport: { ...core.transport, quote } }, paidIn(JUNK), FACTS, 10n, {});
+    expect(funding).toMatchObject({ quote: { quotedAt: 0 } });
+  });
+
+  it('buys only what is missing where no account could hold the little more', async () => {
+    const asked: ResolvedRequest[] = [];
+    const none = (amount: bigint) => (amount > 10n ** 18n ? 1n : 0n);
+    const worthless = coreWith(none, asked);
+    await findFunding(worthless, paidIn(JUNK), { ...FACTS, decimals: 255 }, 10n, {}).catch(() => undefined);
+    expect(new Set(asked.map(({ amount }) => amount))).toEqual(new Set(['10']));
+  });
+
+  it.each([WSOL_MINT, JUNK])('of %s does not swap from, or wrap, a token that came to nothing', async (mint) => {
+    const asked: ResolvedRequest[] = [];
+    const core = coreWith(par, asked);
+    await expect(findFunding(core, paidIn(mint), FACTS, 10n, { except: new Set([WSOL_MINT]) })).rejects.toMatchObject({
+      code: 'insufficient_funds',
+    });
+    expect(asked).toEqual([]);
+  });
+
+  it('tries another token where only the first one is to blame', () => {
+    const unsafe = { rule: 'program' };
+    expect(concernsCandidate(new QuoteError('unsafe_swap', 'No.', { details: unsafe }))).toBe(true);
+    expect(concernsCandidate(new QuoteError('unsafe_swap', 'No.', { details: unsafe, funds: 'swapped' }))).toBe(false);
+    expect(concernsCandidate(new TransactionError('swap_expired', 'No.', { details: { signature: '' } }))).toBe(false);
+    expect(concernsCandidate(new TransportError('rate_limited', 'No.', { details: { retryAfterMs: 1 } }))).toBe(false);
+    expect(concernsCandidate(new Error('no'))).toBe(false);
+  });
+});
+
+describe('tokens without a pinned price', () => {
+  const [DEAR, CHEAP] = ['9hSR6S7WPtxmTojgo6GG3k4yDPecgJY292j7xrsUGWBu', 'GyGKxMyg1p9SsHfm15MkNUu1u9TN2JtTspcdmrtGUdse'];
+  const USDC = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
+
+  it('are tried by what they are worth, not by how many there are', async () => {
+    const asked: ResolvedRequest[] = [];
+    const core = coreWith(par, []);
+    // One unit of the dear token sells for a dollar's millionth, ten thousand of the cheap one do.
+    const rate = (mint: string) => (mint === CHEAP ? 10_000n : 1n);
+    const quote = (request: ResolvedRequest) => {
+      const amount = BigInt(request.amount);
+      const out = request.swapMode === 'ExactOut';
+      if (out) asked.push(request);
+      const [inAmount, outAmount] = out ? [amount * rate(request.inputMint), amount] : [amount, amount / rate(request.inputMint)];
+      return Promise.resolve({
+        ...request,
+        inAmount: inAmount.toString(),
+        outAmount: outAmount.toString(),
+        minOutAmount: (out ? outAmount : (outAmount * 9_950n) / 10_000n).toString(),
+        maxInAmount: (out ? mostIn(inAmount, 50) : inAmount).toString(),
+        priceImpactBps: 0,
+        platformFeeBps: 0,
+        route: [],
+        provider: 'test',
+        quotedAt: 0,
+        raw: {},
+      });
+    };
+    const rpc = {
+      accounts: () => Promise.resolve({ slot: 1, accounts: [{ lamports: 1_000_000n }] }),
+      tokenAccounts: () => Promise.resolve({ slot: 1, accounts: [holding(CHEAP, 50_000_000_000n), holding(DEAR, 20_000_000n)] }),
+    };
+    const rich = { ...core, rpc, transport: { quote }, prices: { quote } } as unknown as Core;
+    const funding = await findFunding(rich, paidIn(USDC), FACTS, 10_000n, {});
+    expect(funding.inputMint).toBe(DEAR);
+    expect(asked.map(({ inputMint }) => inputMint)).toEqual([DEAR]);
+  });
+});

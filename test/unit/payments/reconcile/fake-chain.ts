@@ -1,0 +1,171 @@
+import { TransportError } from '../../../../src/errors.js';
+import type { SignedPayment } from '../../../../src/journal/types.js';
+import { TOKEN_PROGRAM } from '../../../../src/network.js';
+import type { LandedTransaction, Rpc, SignatureInfo } from '../../../../src/solana/rpc/rpc.js';
+
+/** A transaction of the payer's token account, as one node has it. */
+export interface FakeTransaction {
+  readonly slot: number;
+  readonly memo?: string | null;
+  readonly error?: string;
+  /** Default: its id alone. */
+  readonly signatures?: readonly string[];
+  /** Base units that it brings to the account; below zero, what it takes. Default 0n. */
+  readonly change?: bigint;
+  /** The slot that the list gives; default: its own. */
+  readonly listed?: number;
+  /** What the node says that it moved, whatever became of it; default: what it moved. */
+  readonly kept?: bigint;
+  /** The account is not among the token balances that the node tells, or it tells none at all. */
+  readonly tokens?: 'absent' | 'untold';
+  /** What the node answers instead when it is asked for it. */
+  readonly read?: 'newer' | null | Error;
+}
+
+export interface FakeNode {
+  readonly slot: number;
+  readonly height: bigint;
+  readonly firstSlot?: number | Error;
+  /** By signature, newest first. */
+  readonly history?: Readonly<Record<string, FakeTransaction>>;
+  /** What the account holds; default: what its history leaves of {@link START}. */
+  readonly held?: bigint;
+  /** Whether it takes the blockhash of {@link payment} for one that is still valid; default: up to its last valid height. */
+  readonly valid?: boolean;
+  /** How far its index of addresses is, as its newest vote shows; default: its slot. */
+  readonly indexed?: number | 'no votes' | 'refused';
+  /** Minds no least slot. */
+  readonly careless?: boolean;
+  readonly down?: boolean;
+}
+
+/** What the account holds before its history. */
+export const START = 100n;
+
+export const refused = () => new TransportError('rpc_unavailable', 'no', { details: { method: 'm' } });
+
+/** An Rpc over nodes that a test describes; each call goes to the first node that is up. */
+export function fakeRpc(nodes: readonly FakeNode[], part: Partial<Rpc> = {}): Rpc & { readonly asked: string[] } {
+  const asked: string[] = [];
+  const make = (alive: readonly FakeNode[]): Rpc => {
+    const unused = () => Promise.reject(new Error('not to be called'));
+    const answer = <T>(name: string, read: (node: FakeNode) => T): Promise<T> => {
+      asked.push(name);
+      const node = alive.find(({ down }) => down !== true);
+      try {
+        return node === undefined ? Promise.reject(refused()) : Promise.resolve(read(node));
+      } catch (error) {
+        return Promise.reject(error instanceof Error ? error : new Error('unreachable'));
+      }
+    };
+    let singles: Rpc[] | undefined;
+    return {
+      accounts: (addresses, options) => answer('accounts', (node) => accounts(node, addresses, options?.minContextSlot)),
+      tokenAccounts: unused,
+      latestBlockhash: unused,
+      rent: unused,
+      priorityFees: unused,
+      simulate: unused,
+      send: unused,
+      statuses: unused,
+      transaction: (signature) => answer('transaction', (node) => transactionOf(node, signature)),
+      genesisHash: unused,
+      isBlockhashValid: (_, options) => answer('isBlockhashValid', (node) => validity(node, options?.minContextSlot)),
+      onSignature: () => () => undefined,
+      onAccount: () => ({ subscription: () => undefined, end: () => undefined }),
+      close: () => undefined,
+      tip: () => answer('tip', ({ slot, height }) => ({ slot, height })),
+      firstSlot: () => answer('firstSlot', ({ firstSlot = 0 }) => orThrow(firstSlot)),
+      signaturesFor: (address, options) =>
+        address === 'source' ? answer('signaturesFor', (node) => page(node, options)) : answer('newest', (node) => busy(node, address)),
+      alone: () => (singles ??= alive.map((node) => make([node]))),
+      ...part,
+    };
+  };
+  return { ...make(nodes), asked };
+}
+
+function heldAt({ history = {}, held }: FakeNode): bigint {
+  const left = Object.values(history).reduce((sum, { change = 0n, error }) => (error === undefined ? sum + change : sum), START);
+  return held ?? left;
+}
+
+function accounts(node: FakeNode, addresses: readonly string[], minContextSlot: number | undefined) {
+  atLeast(node, minContextSlot);
+  const data = new Uint8Array(165);
+  new DataView(data.buffer).setBigUint64(64, heldAt(node), true);
+  data[108] = 1;
+  const account = { owner: TOKEN_PROGRAM, lamports: heldAt(node), data, executable: false };
+  return { slot: node.slot, accounts: addresses.map(() => account) };
+}
+
+function validity(node: FakeNode, minContextSlot: number | undefined) {
+  atLeast(node, minContextSlot);
+  return { slot: node.slot, valid: node.valid ?? node.height <= BigInt(LAST) };
+}
+
+function transactionOf({ history = {} }: FakeNode, id: string): LandedTransaction | 'newer' | null {
+  const transaction = history[id];
+  if (transaction === undefined) return null;
+  const { read, slot, error = null, signatures = [id], kept, tokens } = transaction;
+  const change = kept ?? (error === null ? (transaction.change ?? 0n) : 0n);
+  if (read === null || read === 'newer') return read;
+  if (read instanceof Error) throw read;
+  const moved = { account: 'source', mint: 'mint', owner: 'wallet', before: START, after: START + change };
+  return {
+    slot,
+    error,
+    signatures,
+    feeLamports: 5_000n,
+    tokenChanges: tokens === undefined ? [moved] : [],
+    tellsTokens: tokens !== 'untold',
+    lamports: new Map(),
+  };
+}
+
+function page(node: FakeNode, options: Parameters<Rpc['signaturesFor']>[1]): SignatureInfo[] {
+  const { limit = 1_000, before, minContextSlot } = options ?? {};
+  atLeast(node, minContextSlot);
+  const all = Object.entries(node.history ?? {}).map(([signature, { slot, listed = slot, error = null, memo = null }]) => ({
+    signature,
+    slot: listed,
+    error,
+    memo,
+  }));
+  const from = before === undefined ? 0 : all.findIndex(({ signature }) => signature === before) + 1;
+  return all.slice(from, from + limit);
+}
+
+/** The newest vote; nothing else is busy. */
+function busy({ slot, indexed = slot }: FakeNode, address: string): SignatureInfo[] {
+  if (indexed === 'refused') throw refused();
+  return indexed === 'no votes' || !address.startsWith('Vote') ? [] : [{ signature: 'vote', slot: indexed, error: null, memo: null }];
+}
+
+function atLeast({ slot, careless }: FakeNode, minContextSlot = 0): void {
+  if (careless !== true && slot < minContextSlot) throw refused();
+}
+
+function orThrow<T>(value: T | Error): T {
+  if (value instanceof Error) throw value;
+  return value;
+}
+
+export const OURS = 'payerSignature';
+const LAST = '500';
+
+/** A payment of 40 out of {@link START}. */
+export function payment(part: Partial<SignedPayment> = {}): SignedPayment {
+  return {
+    header: { name: 'payment-signature', value: 'x' },
+    payerSignature: OURS,
+    source: 'source',
+    memo: 'nonce',
+    before: { amount: START.toString(), slot: 990 },
+    slot: 1_000,
+    blockhash: 'hash',
+    blockhashSlot: 1_000,
+    lastValidBlockHeight: LAST,
+    ...part,
+  };
+}

@@ -1,0 +1,306 @@
+import { describe, expect, it } from 'vitest';
+import { createHistories } from '../../../../src/payments/reconcile/account-history.js';
+import { fateOf, type Fate } from '../../../../src/payments/reconcile/fate.js';
+import { sentPayment, sentSwap } from '../../../../src/payments/reconcile/sent-transaction.js';
+import type { SignedPayment } from '../../../../src/journal/types.js';
+import { WSOL_MINT } from '../../../../src/network.js';
+import type { Rpc } from '../../../../src/solana/rpc/rpc.js';
+import { fakeRpc, OURS, payment, refused, START, type FakeNode, type FakeTransaction } from './fake-chain.js';
+
+const until = new AbortController().signal;
+const sent = (part: Partial<SignedPayment> = {}, claim?: string) => {
+  const settlement = { success: true, transaction: claim ?? '', network: '' };
+  return sentPayment({ mint: 'mint', receipt: { settlement } as never }, payment(part));
+};
+/** Time passes by more than a slot between two looks. */
+const historiesOf = (rpc: Pick<Rpc, 'alone'>) => {
+  let now = 0;
+  return createHistories(rpc, { now: () => (now += 1_000) });
+};
+const ask = (nodes: readonly FakeNode[], part: Partial<SignedPayment> = {}, claim?: string): Promise<Fate> =>
+  fateOf(historiesOf(fakeRpc(nodes)), sent(part, claim), until);
+
+/** Past the last height, with all of its history. */
+const past = (history: Readonly<Record<string, FakeTransaction>> = {}, more: Partial<FakeNode> = {}): FakeNode => ({
+  slot: 2_000,
+  height: 501n,
+  history,
+  ...more,
+});
+const settles: FakeTransaction = { slot: 1_010, memo: '[5] nonce', signatures: ['tx', OURS], change: -40n };
+const landed = { state: 'landed', signature: 'tx', slot: 1_010, error: null };
+const never = { state: 'never' };
+const open = { state: 'open' };
+const CLAIM = '5'.repeat(88);
+const dust = (count: number, memo: string | null, change = 1n) =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`dust${index}`, { slot: 1_500, memo, change }]));
+
+describe('a payment that landed', () => {
+  it('is found by our signature', async () => {
+    expect(await ask([past({ other: { slot: 1_020 }, tx: settles })])).toEqual(landed);
+  });
+
+  it.each([null, ''])('is found when the node tells the memo as %j', async (memo) => {
+    expect(await ask([past({ tx: { ...settles, memo } })])).toEqual(landed);
+  });
+
+  it('is found before the slot that it was signed after, as a node said', async () => {
+    expect(await ask([past({ tx: { ...settles, slot: 995 } })])).toEqual({ ...landed, slot: 995 });
+  });
+
+  it('is found behind more than a page of other transactions', async () => {
+    expect(await ask([past({ ...dust(2_500, 'other'), tx: settles })])).toEqual(landed);
+  });
+
+  it('is found by the second node when the first has not seen it', async () => {
+    const behind = { slot: 900, height: 400n };
+    expect(await ask([behind, past({ tx: settles })])).toEqual(landed);
+    expect(await ask([past({}, { down: true }), past({ tx: settles })])).toEqual(landed);
+  });
+
+  it('is found when the claim of the seller cannot be read', async () => {
+    expect(await ask([past({ tx: settles, [CLAIM]: { slot: 1, read: refused() } })], {}, CLAIM)).toEqual(landed);
+  });
+
+  it('is found when other transactions cannot be read', async () => {
+    const others = { a: { slot: 1_020, read: refused() }, b: { slot: 1_019, read: null } };
+    expect(await ask([past({ ...others, tx: settles })])).toEqual(landed);
+  });
+
+  it('is found among what explains the balance, if it is listed with the memo of another', async () => {
+    expect(await ask([past({ other: { slot: 1_020, memo: 'told' }, tx: { ...settles, memo: 'another' } })])).toEqual(landed);
+  });
+
+  it('is found behind an older entry that tells a slot of before', async () => {
+    expect(await ask([past({ other: { slot: 1_020, listed: 5 }, tx: settles, base: { slot: 900 } })])).toEqual(landed);
+  });
+
+  it('is found with its error when it failed, before its last height too', async () => {
+    const failed = { ...settles, error: '"X"', change: 0n };
+    expect(await ask([{ ...past({ tx: failed }), height: 1n }])).toEqual({ ...landed, error: '"X"' });
+  });
+});
+
+describe('a payment that can never land', () => {
+  it('is past its last height, in no history, and missing from no balance', async () => {
+    expect(await ask([past({ other: { slot: 1_020 }, older: { slot: 900 } })])).toEqual(never);
+    expect(await ask([past()])).toEqual(never);
+  });
+
+  it.each<[string, Readonly<Record<string, FakeTransaction>>]>([
+    ['another payment of the wallet', { other: { slot: 1_020, memo: 'another', change: -40n } }],
+    ['a payment and what came in', { other: { slot: 1_020, change: -90n }, more: { slot: 1_015, change: 70n } }],
+    ['a transaction of a newer version', { newer: { slot: 1_020, read: 'newer' } }],
+    ['a transaction that failed', { failed: { slot: 1_020, error: '"X"', change: -40n } }],
+  ])('may share its account with %s', async (_, history) => {
+    expect(await ask([past(history)])).toEqual(never);
+  });
+
+  it('is past its last height, when its account was read in the middle of a slot', async () => {
+    const sameSlot = { other: { slot: 990, change: -10n } };
+    expect(await ask([past(sameSlot)])).toEqual(never);
+    expect(await ask([past(sameSlot, { held: 89n })])).toEqual(open);
+    expect(await ask([past(sameSlot)], { before: { amount: '90', slot: 990 } })).toEqual(never);
+    expect(await ask([past(sameSlot, { held: 89n })], { before: { amount: '90', slot: 990 } })).toEqual(open);
+  });
+
+  it('needs no first slot from a node that shows what is older', async () => {
+    expect(await ask([past({ older: { slot: 999 } }, { firstSlot: refused() })])).toEqual(never);
+  });
+
+  it('is known by the last transaction before it when what was read then was on a fork', async () => {
+    // After the one at slot 995, the account held what it holds now.
+    const history = { base: { slot: 995, change: -10n } };
+    const before = { amount: '1000', slot: 996 };
+    expect(await ask([past(history)], { before })).toEqual(never);
+    // As long as the index is behind, another may have come in between.
+    expect(await ask([past(history, { indexed: 1_999 })], { before })).toEqual(open);
+    const { before: _unread, ...unread } = payment();
+    const rpc = fakeRpc([past(history)]);
+    expect(await fateOf(historiesOf(rpc), sentPayment({ mint: 'mint' }, unread), until)).toEqual(never);
+  });
+
+  it('is past all that an index lags if no busy account tells how far the index is', async () => {
+    expect(await ask([past({}, { indexed: 'no votes', height: 2_751n })])).toEqual(never);
+    expect(await ask([past({}, { indexed: 'refused', height: 2_751n })])).toEqual(never);
+    for (const indexed of ['no votes', 'refused'] as const) expect(await ask([past({}, { indexed, height: 2_750n })])).toEqual(open);
+  });
+
+  it('is known by all that its account has ever moved when what was read then was on a fork', async () => {
+    const history = { swap: { slot: 1_005, change: 40n } };
+    // The swap had landed before that reading, and landed anew after it.
+    const before = { amount: '40', slot: 1_003 };
+    expect(await ask([past(history, { held: 40n })], { before })).toEqual(never);
+    expect(await ask([past(history, { held: 0n })], { before })).toEqual(open);
+  });
+
+  it('is known by a transaction of before its account was made, if the node tells the balances of tokens', async () => {
+    const { before: _unread, ...unread } = payment();
+    const failed = { slot: 900, error: '"X"' };
+    const about = (tokens: FakeTransaction['tokens'], held: bigint) =>
+      past({ swap: { slot: 1_005, change: 40n }, failed: { ...failed, ...(tokens && { tokens }) } }, { held });
+    const fate = (node: FakeNode) => fateOf(historiesOf(fakeRpc([node])), sentPayment({ mint: 'mint' }, unread), until);
+    expect(await fate(about('absent', 40n))).toEqual(never);
+    expect(await fate(about('absent', 0n))).toEqual(open);
+    expect(await fate(about('untold', 40n))).toEqual(open);
+  });
+
+  it('is decided under dust by the thousand, once enough of it was read', async () => {
+    expect(await ask([past(dust(1_500, 'other'))])).toEqual(never);
+  });
+});
+
+describe('a node that was wrong in one number of a transaction', () => {
+  it.each<[string, (wrong: boolean) => FakeTransaction]>([
+    ['its slot', (wrong) => ({ slot: wrong ? 1_021 : 1_020, listed: 1_020, change: -40n })],
+    ['what it moved', (wrong) => ({ slot: 1_020, change: -40n, kept: wrong ? -41n : -40n })],
+  ])('is asked for it again: %s', async (_, other) => {
+    let wrong = true;
+    const rpc = fakeRpc([
+      {
+        ...past(),
+        get history() {
+          return { other: other(wrong) };
+        },
+      },
+    ]);
+    const histories = historiesOf(rpc);
+    expect(await fateOf(histories, sent(), until)).toEqual(open);
+    wrong = false;
+    expect(await fateOf(histories, sent(), until)).toEqual(never);
+  });
+});
+
+describe('a payment stays open', () => {
+  it.each<[string, readonly FakeNode[]]>([
+    ['at its last height', [past({}, { height: 500n })]],
+    ['while a listed transaction is not given', [past({ tx: { ...settles, read: null } })]],
+    ['while a listed transaction is answered with an error', [past({ tx: { ...settles, read: refused() } })]],
+    ['when the history begins after it', [past({}, { firstSlot: 1_001 })]],
+    ['when the history begins after it, whatever is listed', [past({ older: { slot: 999 } }, { firstSlot: 1_001 })]],
+    ['when no node says where the history begins', [past({}, { firstSlot: refused() })]],
+    ['when one node has the height and another, behind, the list', [past({}, { down: true }), { slot: 900, height: 400n }]],
+    ['when the second node is behind and careless', [past({}, { firstSlot: refused() }), { slot: 900, height: 400n, careless: true }]],
+    // One honest node whose address index lags behind its tip: the payment has landed.
+    ['when the balance lacks what the history does not explain', [past({}, { held: START - 40n })]],
+    ['when the balance lacks more than the history explains', [past({ other: { slot: 1_020, change: -5n } }, { held: START - 45n })]],
+    ['when what came in, as the history shows, would hide it', [past({ deposit: { slot: 1_020, change: 40n } }, { held: START })]],
+    // What came in beside it is not listed either: as much as it took.
+    ['while the index of addresses is behind, whatever the balance', [past({}, { indexed: 1_999 })]],
+    ['while one of two indexes is behind', [past(), past({}, { indexed: 1_000 })]],
+    ['for long if no busy account tells how far the index is', [past({}, { indexed: 'no votes', height: 2_750n })]],
+    ['for long if a node refuses to list busy accounts', [past({}, { indexed: 'refused', height: 2_750n })]],
+    ['while a listed transaction tells two slots', [past({ other: { slot: 1_020, change: -40n, listed: 1_021 } })]],
+    ['when one of two nodes calls it failed', [past({ tx: { ...settles, error: '"X"', change: 0n } }), past({}, { height: 1n })]],
+    ['when it is called failed, and its tokens left', [past({ tx: { ...settles, error: '"X"', change: 0n, kept: -40n } })]],
+    // The first of two nodes has given a last height that is 400 too low.
+    ['while its blockhash is valid at the nodes, whatever their height', [past({}, { valid: true }), past({}, { valid: true })]],
+    ['while its blockhash is valid at one of two nodes', [past(), past({}, { valid: true })]],
+    ['while a node has not seen its blockhash yet', [past({}, { slot: 999, valid: false })]],
+  ])('%s', async (_, nodes) => {
+    // A second node by itself never decides.
+    expect(await ask(nodes).catch((error: unknown) => (nodes.some(({ slot }) => slot === 999) ? open : error))).toEqual(open);
+  });
+
+  it('when neither was its account read before it, nor has that a past', async () => {
+    const { before: _unread, ...unread } = payment();
+    expect(await fateOf(historiesOf(fakeRpc([past()])), sentPayment({ mint: 'mint' }, unread), until)).toEqual(open);
+  });
+
+  it('while its account has more transactions than can be looked through', async () => {
+    const list = Array.from({ length: 1_000 }, () => ({ signature: 'dust', slot: 1_500, error: null, memo: 'other' }));
+    const deaf = { ...fakeRpc([past()]), signaturesFor: () => Promise.resolve(list) };
+    expect(await fateOf(historiesOf({ alone: () => [deaf] }), sent(), until)).toEqual(open);
+  });
+
+  it('when the height comes from one node and the list from another behind a load balancer', async () => {
+    const search = fakeRpc([{ slot: 900, height: 400n }]);
+    const balanced = { ...fakeRpc([past({ tx: settles })]), signaturesFor: search.signaturesFor };
+    const asked = fateOf(historiesOf({ alone: () => [balanced] }), sent(), until);
+    await expect(asked).rejects.toMatchObject({ code: 'rpc_unavailable' });
+  });
+});
+
+describe('a swap', () => {
+  const record = {
+    ...{ signature: 'swap', inputMint: 'mint', outputMint: 'other', provider: 'p', source: 'source', output: 'output' },
+    ...{ before: { amount: START.toString(), slot: 990 }, blockhash: 'hash', blockhashSlot: 1_000, lastValidBlockHeight: '500' },
+  };
+  const status = (commitment: 'processed' | 'confirmed', error: string | null = null) => ({ slot: 1_010, commitment, error });
+  const askSwap = (node: FakeNode, statuses: Rpc['statuses'], inputMint = 'mint') =>
+    fateOf(
+      historiesOf(fakeRpc([node], { statuses, alone: () => [fakeRpc([node], { statuses })] })),
+      sentSwap({ ...record, inputMint }, 'wallet'),
+      until,
+    );
+
+  it('is found by its id', async () => {
+    expect(await askSwap(past({}, { height: 1n }), () => Promise.resolve([status('confirmed')]))).toEqual({ ...landed, signature: 'swap' });
+    const failed = await askSwap(past({ swap: { slot: 1_010, error: '"X"' } }), () => Promise.resolve([status('confirmed', '"X"')]));
+    expect(failed).toEqual({ ...landed, signature: 'swap', error: '"X"' });
+  });
+
+  it('is found by its account when statuses lag', async () => {
+    const nowhere = () => Promise.resolve([null]);
+    expect(await askSwap(past({ swap: { slot: 1_010, error: 'X' } }), nowhere)).toEqual({ ...landed, signature: 'swap', error: 'X' });
+  });
+
+  it('stays open while it is only processed', async () => {
+    expect(await askSwap(past(), () => Promise.resolve([status('processed')]))).toEqual(open);
+  });
+
+  it.each(['mint', WSOL_MINT])('out of %s can never land once no status shows it and its source lacks nothing', async (mint) => {
+    const nowhere = () => Promise.resolve([null]);
+    expect(await askSwap(past(), nowhere, mint)).toEqual(never);
+    // The node's statuses lag behind its accounts.
+    expect(await askSwap(past({}, { held: START - 1n }), nowhere, mint)).toEqual(open);
+  });
+});
+
+describe('the search', () => {
+  it('reads each transaction once, and only those that it could be', async () => {
+    const history = { a: { slot: 1_020 }, c: { slot: 985 } };
+    const rpc = fakeRpc([past(history, { height: 1n })]);
+    const histories = historiesOf(rpc);
+    await fateOf(histories, sent(), until);
+    await fateOf(histories, sent(), until);
+    expect(rpc.asked).toEqual(['tip', 'signaturesFor', 'transaction', 'tip', 'signaturesFor']);
+  });
+
+  it('reads no transaction without a memo when the node tells those of others', async () => {
+    const rpc = fakeRpc([past({ told: { slot: 1_020, memo: 'other' }, ...dust(500, null) }, { height: 1n })]);
+    expect(await fateOf(historiesOf(rpc), sent(), until)).toEqual(open);
+    expect(rpc.asked).not.toContain('transaction');
+  });
+
+  it('asks for all open payments of an account at once, and not again within a slot', async () => {
+    const rpc = fakeRpc([past({}, { height: 1n })]);
+    const histories = createHistories(rpc, { now: () => 0 });
+    const many = Array.from({ length: 60 }, (_, index) => sent({ payerSignature: `ours ${index}`, memo: `nonce ${index}` }));
+    await Promise.all(many.map((one) => fateOf(histories, one, until)));
+    await Promise.all(many.map((one) => fateOf(histories, one, until)));
+    expect(rpc.asked).toEqual(['tip', 'signaturesFor']);
+  });
+
+  it('leaves a node alone that gives none of its transactions', async () => {
+    const list = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`t${index}`, { slot: 1_500, read: null }]));
+    const rpc = fakeRpc([past(list)]);
+    expect(await fateOf(historiesOf(rpc), sent(), until)).toEqual(open);
+    expect(rpc.asked.filter((name) => name === 'transaction')).toHaveLength(5);
+  });
+
+  it('rejects when no node answers, and with the reason once it is called off', async () => {
+    await expect(ask([past({}, { down: true }), past({}, { down: true })])).rejects.toMatchObject({ code: 'rpc_unavailable' });
+    const gone = new AbortController();
+    const rpc = fakeRpc([past()]);
+    const stopping = {
+      ...rpc,
+      tip: () => {
+        gone.abort(new Error('closed'));
+        return Promise.reject(new Error('closed'));
+      },
+    };
+    await expect(fateOf(historiesOf({ alone: () => [stopping, rpc] }), sent(), gone.signal)).rejects.toThrow('closed');
+    expect(rpc.asked).toEqual([]);
+  });
+});

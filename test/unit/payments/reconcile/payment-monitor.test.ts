@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest';
+import { createHistories } from '../../../../src/payments/reconcile/account-history.js';
+import { follow, type Open } from '../../../../src/payments/reconcile/payment-monitor.js';
+import { newWallet } from '../../../../src/journal/registry.js';
+import { systemRuntime } from '../../../../src/internal/runtime.js';
+import { fakeRpc, OURS, payment, type FakeNode } from './fake-chain.js';
+
+type Core = Parameters<typeof follow>[0];
+
+/** A payment of 40 out of 100 that is followed on this node. */
+async function followed(node: FakeNode) {
+  const wallet = newWallet();
+  const { ledger } = wallet.coordination;
+  await ledger.see('source', { amount: 100n, at: 0, slot: 1_005 });
+  await ledger.hold('source', 'a', 40n);
+  const closing = new AbortController();
+  let heard = (): void => undefined;
+  const asked = new Promise<void>((resolve) => (heard = resolve));
+  const rpc = fakeRpc([node]);
+  const listening = { ...rpc, tip: (...args: Parameters<typeof rpc.tip>) => (heard(), rpc.tip(...args)) };
+  const both = { ...rpc, alone: () => [listening] };
+  // Only what following looks at; a whole client would say nothing more.
+  const core = {
+    ...wallet.coordination,
+    wallet,
+    closing,
+    journal: { put: () => Promise.resolve() },
+    config: { runtime: systemRuntime, timeouts: { payment: 60_000 } },
+    rpc: both,
+    histories: createHistories(both, systemRuntime),
+  } as unknown as Core;
+  const receipt = { payment: {}, cost: { networkFeeLamports: '0', rentLamports: '0' } };
+  const open = {
+    attempt: { id: 'a', state: 'signed', mint: 'mint', amount: '40', payment: payment(), receipt },
+    seen: new Set(),
+  } as unknown as Open;
+  // What is free, and what is held.
+  const left = async () => [await ledger.available('source', () => true), await ledger.held('source')];
+  return { core, open, closing, asked, left };
+}
+
+const tx = { slot: 1_010, memo: 'nonce', signatures: ['tx', OURS] };
+
+describe('what a payment holds', () => {
+  it('is gone once it settled', async () => {
+    const { core, open, left } = await followed({ slot: 2_000, height: 1n, history: { tx } });
+    await follow(core, open, () => undefined);
+    expect(await left()).toEqual([60n, 0n]);
+  });
+
+  it('is free once it never can settle, and the balance is read anew', async () => {
+    const { core, open, left } = await followed({ slot: 2_000, height: 501n });
+    await follow(core, open, () => undefined);
+    expect(await left()).toEqual([undefined, 0n]);
+  });
+
+  it('counts as gone where the client closes first: no other call is left to end it', async () => {
+    const { core, open, closing, asked, left } = await followed({ slot: 2_000, height: 1n });
+    const end = follow(core, open, () => undefined);
+    await asked;
+    expect(await left()).toEqual([60n, 40n]);
+    closing.abort();
+    await end;
+    expect(await left()).toEqual([60n, 0n]);
+  });
+
+  it('stays while another client of the wallet follows it', async () => {
+    const { core, open, closing, asked, left } = await followed({ slot: 2_000, height: 1n });
+    const other = { ...core, closing: new AbortController() };
+    const ends = [follow(core, open, () => undefined), follow(other, open, () => undefined)] as const;
+    await asked;
+    closing.abort();
+    await ends[0];
+    expect(await left()).toEqual([60n, 40n]);
+    other.closing.abort();
+    await ends[1];
+    expect(await left()).toEqual([60n, 0n]);
+  });
+});
+
+describe('what a journal could not take', () => {
+  it('is decided again after the next wait, also where a subscription is silent since', async () => {
+    const { core, open } = await followed({ slot: 2_000, height: 1n, history: { tx } });
+    let now = 0;
+    const tried: number[] = [];
+    const put = () => (tried.push(now), now < 3_000 ? Promise.reject(new Error('down')) : Promise.resolve(undefined));
+    const idle = (ms: number) => ((now += ms), Promise.resolve());
+    const live = {
+      ...core,
+      journal: { ...core.journal, put },
+      config: { ...core.config, runtime: { ...core.config.runtime, idle } },
+      rpc: { ...core.rpc, onAccount: () => ({ subscription: () => 1, end: () => undefined }) },
+    };
+    await follow(live, open, () => undefined);
+    expect(open.attempt.state).toBe('settled');
+    expect(tried).toEqual([0, 250, 750, 1_750, 3_750]);
+  });
+});

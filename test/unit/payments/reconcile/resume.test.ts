@@ -1,0 +1,376 @@
+import { describe, expect, it, vi } from 'vitest';
+import { createHistories } from '../../../../src/payments/reconcile/account-history.js';
+import { endUnpaid } from '../../../../src/payments/reconcile/orphaned-attempts.js';
+import { bodyClaim } from '../../../../src/payments/execute/release-claim.js';
+import { freeDeadOnes, resume, takeUp } from '../../../../src/payments/reconcile/resume.js';
+import { createEvents } from '../../../../src/events.js';
+import { memoryJournal } from '../../../../src/journal/memory.js';
+import { newWallet } from '../../../../src/journal/registry.js';
+import type { Attempt } from '../../../../src/journal/types.js';
+import { noSwapCost } from '../../../../src/policy/cost.js';
+import { SOLANA_DEVNET, SOLANA_MAINNET } from '../../../../src/network.js';
+import type { Runtime } from '../../../../src/internal/runtime.js';
+import { systemRuntime } from '../../../../src/internal/runtime.js';
+import { addressOf } from '../../../../src/solana/address.js';
+import type { Rpc } from '../../../../src/solana/rpc/rpc.js';
+import { withOutbox } from '../../../contract/outbox-contract.js';
+import { fakeRpc, OURS, payment, refused, START, type FakeNode } from './fake-chain.js';
+
+type Core = Parameters<typeof resume>[0];
+const HOUR = 3_600_000;
+const [WALLET, MINT] = [addressOf(new Uint8Array(32).fill(1)), addressOf(new Uint8Array(32).fill(2))];
+const NOW = 10 * HOUR;
+const cap = { name: 'maxPerDay', unit: 'USD', windowMs: 24 * HOUR, limit: 10_000_000n } as const;
+
+function attempt(id: string, part: Partial<Attempt> = {}): Attempt {
+  return {
+    id,
+    wallet: WALLET,
+    network: SOLANA_MAINNET,
+    state: 'reserved',
+    delivered: false,
+    url: 'https://seller.example/',
+    method: 'GET',
+    host: 'seller.example',
+    fingerprint: id,
+    at: NOW - HOUR,
+    payTo: 'p',
+    mint: MINT,
+    amount: '1',
+    microUsd: '1000000',
+    ...part,
+  };
+}
+
+function signed(id: string, part: Parameters<typeof payment>[0] = {}): Attempt {
+  const made = payment(part);
+  const receipt = {
+    ...{
+      id,
+      url: 'https://seller.example/',
+      method: 'GET',
+      at: NOW,
+      state: 'uncertain' as const,
+      cost: { networkFeeLamports: '0', rentLamports: '0' },
+      timings: {},
+    },
+    payment: {
+      ...{ network: SOLANA_MAINNET, mint: MINT, amount: '1', decimals: 6, payTo: 'p', payer: WALLET },
+      payerSignature: made.payerSignature,
+    },
+  };
+  return attempt(id, { state: 'signed', payment: made, receipt });
+}
+
+/** A core over a journal with these attempts. Its time stands still, until `pass` is called. */
+async function coreWith(attempts: readonly Attempt[], node: FakeNode, part: Partial<Rpc> = {}) {
+  const journal = withOutbox(memoryJournal({ outbox: true }));
+  for (const one of attempts) await journal.reserve(one, []);
+  let now = NOW;
+  const naps = new Set<{ readonly until: number; readonly wake: () => void }>();
+  const runtime: Runtime = {
+    ...systemRuntime,
+    now: () => now,
+    sleep: () => new Promise((resolve) => void setImmediate(resolve)),
+    idle: (ms, signal) =>
+      new Promise((resolve, reject) => {
+        naps.add({ until: now + ms, wake: resolve });
+        signal?.addEventListener('abort', () => reject(signal.reason));
+      }),
+  };
+  const closing = new AbortController();
+  const rpc = fakeRpc([node], part);
+  const config = { signer: { address: WALLET }, network: SOLANA_MAINNET, runtime, timeouts: { payment: 60_000 } };
+  // Only what resuming looks at; a whole configuration would say nothing more.
+  const wallet = newWallet();
+  const core = {
+    ...wallet.coordination,
+    config,
+    events: createEvents(runtime.now),
+    rpc,
+    histories: createHistories(rpc, runtime),
+    wallet,
+    journal,
+    closing,
+  } as unknown as Core;
+  const states = async () => {
+    const all: Record<string, string> = {};
+    for await (const { id, state } of journal.attempts({ wallet: WALLET, network: SOLANA_MAINNET })) all[id] = state;
+    return all;
+  };
+  const used = async () => (await journal.used({ wallet: WALLET, network: SOLANA_MAINNET }, [cap], now))[0];
+  const pass = async (ms: number) => {
+    now += ms;
+    for (const nap of naps) {
+      if (nap.until > now) continue;
+      naps.delete(nap);
+      nap.wake();
+    }
+    // A look at the chain takes some turns.
+    for (let turn = 0; turn < 100; turn += 1) await new Promise(setImmediate);
+  };
+  const told = async () => (await journal.outbox.take({ limit: 100, leaseMs: 1, now: Infinity })).map(({ event }) => event);
+  return { core, journal, rpc, states, told, used, pass, naps, closing };
+}
+
+const past: FakeNode = { slot: 2_000, height: 501n };
+const failedSwap: FakeNode = { ...past, history: { s: { slot: 1, error: '"X"' } } };
+const route = { inputMint: 'i', outputMint: MINT, provider: 'p', source: 'from', output: 'to' };
+const quoted = { inAmount: '7', outAmount: '8', feeLamports: '9' };
+const lifetime = { blockhash: 'hash', blockhashSlot: 1_000, lastValidBlockHeight: '500' };
+const swap = { signature: 's', transaction: 't', before: { amount: `${START}`, slot: 1_000 }, ...lifetime, quoted, ...route };
+const found =
+  (commitment: 'processed' | 'confirmed', error: string | null = null) =>
+  () =>
+    Promise.resolve([{ slot: 1, commitment, error }]);
+const nowhere = () => Promise.resolve([null]);
+const change = (account: string, before: bigint, after: bigint) => ({ account, owner: WALLET, mint: MINT, before, after });
+
+/** What is told of an attempt that was freed. */
+const freed = (id: string, state: 'abandoned' | 'unpaid', lamports = '0') => ({
+  ...{ id, url: 'https://seller.example/', method: 'GET', at: NOW - HOUR, state },
+  cost: { usd: '0', parts: { payments: '0', swaps: '0', fees: '0' }, lamports },
+});
+
+describe('a reservation that signed nothing', () => {
+  it('is freed where its call must be dead', async () => {
+    const { core, states, used } = await coreWith([attempt('dead')], past);
+    expect(await used()).toBe(1_000_000n);
+    expect(await resume(core)).toEqual([freed('dead', 'unpaid')]);
+    expect([await states(), await used()]).toEqual([{}, 0n]);
+    expect(await resume(core)).toEqual([]);
+  });
+
+  it('is kept while a call claims it, however long that takes', async () => {
+    const { core, states } = await coreWith([attempt('slow')], past);
+    await core.claims.take('slow');
+    await resume(core);
+    expect(await states()).toEqual({ slow: 'reserved' });
+  });
+
+  it('is left to the call that went on with it meanwhile', async () => {
+    const { core, journal, states } = await coreWith([attempt('young')], past);
+    const { live } = core.claims;
+    // It is signed between the look at the journal and the look at which calls are alive.
+    const claims = { ...core.claims, live: async (ids: readonly string[]) => (await journal.put(signed('young')), live(ids)) };
+    await resume({ ...core, claims });
+    expect(await states()).toEqual({ young: 'signed' });
+  });
+
+  it('is not called freed if it was signed between the last look at it and its end', async () => {
+    const { core, journal, states } = await coreWith([attempt('young')], past);
+    const release = async (id: string) => (await journal.put(signed(id)), journal.release(id));
+    expect(await resume({ ...core, journal: { ...journal, release } })).toEqual([]);
+    expect(await states()).toEqual({ young: 'signed' });
+  });
+
+  it('is looked up no more once it is told of', async () => {
+    const { core, journal } = await coreWith([attempt('dead')], past);
+    await resume(core);
+    const attempts = vi.spyOn(journal, 'attempts');
+    await resume(core);
+    expect(attempts.mock.calls.filter(([, filter]) => filter?.since !== undefined)).toEqual([]);
+  });
+
+  it('of a call that gave it up by itself is not told of: that call has its error', async () => {
+    const { core, states } = await coreWith([attempt('own')], past);
+    await endUnpaid(core, attempt('own'));
+    expect([await resume(core), await states()]).toEqual([[], {}]);
+  });
+
+  it('is told of among the newest thousand if no call asks', async () => {
+    const { core } = await coreWith(
+      Array.from({ length: 1_002 }, (_, index) => attempt(`${index}`)),
+      past,
+    );
+    await freeDeadOnes(core);
+    const told = (await resume(core)).map(({ id }) => id);
+    expect([told.length, told[0], told[999]]).toEqual([1_000, '2', '1001']);
+  });
+
+  it('is told of by the next call if a payment freed it before', async () => {
+    const { core } = await coreWith([attempt('dead')], past);
+    expect(await freeDeadOnes(core)).toBe(true);
+    expect([await resume(core), await resume(core)]).toEqual([[freed('dead', 'unpaid')], []]);
+  });
+});
+
+describe('a signed payment', () => {
+  it('is left to the call whose answer is still being read', async () => {
+    const { core, states } = await coreWith([signed('read')], past);
+    await core.claims.take(bodyClaim('read'));
+    expect(await resume(core)).toEqual([]);
+    expect(await states()).toEqual({ read: 'signed' });
+    await core.claims.drop(bodyClaim('read'));
+    await resume(core);
+    expect(await states()).toEqual({ read: 'unsettled' });
+  });
+});
+
+describe('a reservation with a signed swap', () => {
+  it.each([
+    ['is freed once the swap is past its last height', past, { statuses: nowhere }, {}],
+    ['is freed once the swap landed', { ...past, height: 500n }, { statuses: found('confirmed') }, {}],
+    ['is kept while the swap is only processed', { ...past, height: 500n }, { statuses: found('processed') }, { dead: 'abandoned' }],
+    ['is kept while the swap may land', { ...past, height: 500n }, { statuses: nowhere }, { dead: 'abandoned' }],
+    ['is kept while no node answers', { ...past, down: true }, {}, { dead: 'abandoned' }],
+  ])('%s', async (_, node, part, left) => {
+    const { core, states } = await coreWith([attempt('dead', { swap })], node, part);
+    const [told, again] = [await resume(core), await resume(core)];
+    expect(await states()).toEqual(left);
+    // Its price is free in any case.
+    expect([told.map(({ state }) => state), again]).toEqual([['dead' in left ? 'abandoned' : 'unpaid'], []]);
+  });
+
+  it('is told of with what its swap brought and took', async () => {
+    const swapping = { ...noSwapCost, swaps: 1, lamports: '7000' };
+    const landed = { statuses: found('confirmed') };
+    const { core } = await coreWith([attempt('dead', { swap, swapping })], past, landed);
+    const { signature, inputMint, outputMint, provider } = swap;
+    const { inAmount, outAmount } = quoted;
+    expect(await resume(core)).toEqual([
+      { ...freed('dead', 'unpaid', '7000'), swap: { signature, inputMint, inAmount, outputMint, outAmount, provider } },
+    ]);
+  });
+
+  it.each([
+    ['that it can never land', past, { statuses: nowhere }, 'swap.failed', { code: 'swap_expired' }],
+    ['that it landed and failed', failedSwap, { statuses: found('confirmed', '"X"') }, 'swap.failed', { code: 'swap_failed' }],
+    ['what it was to bring, where no node gives what it did', past, { statuses: found('confirmed') }, 'swap.confirmed', quoted],
+    [
+      'what it brought',
+      past,
+      {
+        statuses: found('confirmed'),
+        transaction: () =>
+          Promise.resolve({
+            ...{ slot: 1, error: null, signatures: ['s'], feeLamports: 5_000n, lamports: new Map(), tellsTokens: true },
+            tokenChanges: [change('from', 10n, 4n), change('to', 0n, 3n)],
+          }),
+      },
+      'swap.confirmed',
+      { inAmount: '6', outAmount: '3', feeLamports: '5000' },
+    ],
+  ] as const)('tells %s, once, after that its payment failed', async (_, node, part, type, details) => {
+    const { core, told, states, pass } = await coreWith([attempt('dead', { swap })], node, part);
+    await resume(core);
+    await resume(core);
+    await pass(HOUR);
+    expect(await told()).toMatchObject([
+      { type: 'payment.failed', data: { id: 'dead' } },
+      { type, data: { id: 'dead', signature: 's', ...details } },
+    ]);
+    expect(await states()).toEqual({});
+  });
+
+  it('tells once what became of its swap where two are asked at once, and one of them comes late', async () => {
+    const { core, journal, told, states } = await coreWith([attempt('dead', { swap })], past, { statuses: nowhere });
+    await Promise.all([resume(core), resume({ ...core })]);
+    expect((await told()).map(({ type }) => type)).toEqual(['payment.failed', 'swap.failed']);
+    await journal.reserve(attempt('again', { swap, state: 'abandoned' }), []);
+    // Another process is faster between the look at the chain and the write.
+    const put = async (one: Attempt) => (await journal.release(one.id), journal.put(one));
+    await resume({ ...core, journal: { ...journal, put } });
+    expect(await states()).toEqual({});
+  });
+
+  it('is kept where what became of its swap cannot be written', async () => {
+    const { core, journal, told, states } = await coreWith([attempt('dead', { swap, state: 'abandoned' })], past, { statuses: nowhere });
+    await resume({ ...core, journal: { ...journal, put: () => Promise.reject(new Error('EIO')) } });
+    expect([await states(), await told()]).toEqual([{ dead: 'abandoned' }, []]);
+    await resume({ ...core });
+    expect([await states(), (await told()).map(({ type }) => type)]).toEqual([{}, ['swap.failed']]);
+  });
+
+  it('is freed when the swap comes to its end later', async () => {
+    let status: Awaited<ReturnType<Rpc['statuses']>>[number] = null;
+    const { core, states, pass } = await coreWith(
+      [attempt('dead', { swap })],
+      { ...failedSwap, height: 1n },
+      { statuses: () => Promise.resolve([status]) },
+    );
+    expect(await resume(core)).toEqual([freed('dead', 'abandoned')]);
+    status = { slot: 1, commitment: 'finalized', error: '"X"' };
+    await pass(1_000);
+    expect(await states()).toEqual({});
+    expect([await resume(core), await resume(core)]).toEqual([[freed('dead', 'unpaid')], []]);
+  });
+
+  it('gives its budget and its key back at once', async () => {
+    const { core, journal, used } = await coreWith(
+      [attempt('dead', { swap, idempotencyKey: 'order' })],
+      { ...past, height: 1n },
+      { statuses: found('processed') },
+    );
+    await resume(core);
+    expect(await used()).toBe(0n);
+    expect(await journal.similar({ wallet: WALLET, network: SOLANA_MAINNET }, 'dead', 'order')).toEqual([]);
+  });
+
+  it('is waited for once, and no longer than the client lives', async () => {
+    const { core, naps, closing, states, pass } = await coreWith([attempt('dead', { swap })], { ...past, down: true });
+    await resume(core);
+    await resume(core);
+    await new Promise(setImmediate);
+    expect(naps.size).toBe(1);
+    closing.abort();
+    await pass(HOUR);
+    expect(await states()).toEqual({ dead: 'abandoned' });
+  });
+});
+
+describe('signed payments', () => {
+  const tx = { slot: 1_010, memo: '[5] nonce', signatures: ['tx', OURS] };
+
+  it('are decided each by itself: one that cannot be asked about keeps no other waiting', async () => {
+    const node = { ...past, history: { tx } };
+    const stuck = signed('stuck', { source: 'other', payerSignature: 'another' });
+    const { core, states, rpc } = await coreWith([stuck, signed('paid'), attempt('dead')], node);
+    const { signaturesFor } = rpc;
+    const faulty: Rpc = {
+      ...rpc,
+      signaturesFor: (address, options) => (address === 'other' ? Promise.reject(refused()) : signaturesFor(address, options)),
+    };
+    const lone: Rpc = { ...faulty, alone: () => [faulty] };
+    const receipts = await resume({ ...core, rpc: lone, histories: createHistories(lone, core.config.runtime) });
+    expect(receipts).toMatchObject([{ id: 'paid', state: 'settled', payment: { signature: 'tx' } }, freed('dead', 'unpaid')]);
+    expect(await states()).toEqual({ stuck: 'signed', paid: 'settled' });
+  });
+
+  it('are told of once, by the first call after the chain has decided, if that was between two calls', async () => {
+    const node: FakeNode = { slot: 1_010, height: 10n };
+    const { core, states, pass } = await coreWith([signed('paid'), signed('lost', { payerSignature: 'another' })], node);
+    expect(await resume(core)).toEqual([]);
+    Object.assign(node, past, { history: { tx } });
+    await pass(HOUR);
+    await pass(HOUR);
+    expect(await states()).toEqual({ paid: 'settled', lost: 'unsettled' });
+    expect(await resume(core)).toMatchObject([
+      { id: 'paid', state: 'settled' },
+      { id: 'lost', state: 'unsettled' },
+    ]);
+    expect(await resume(core)).toEqual([]);
+  });
+
+  it('are told of if a payment took them up before', async () => {
+    const { core, states, pass } = await coreWith([signed('paid')], { ...past, history: { tx } });
+    await takeUp(core);
+    await pass(HOUR);
+    expect(await states()).toEqual({ paid: 'settled' });
+    expect(await resume(core)).toMatchObject([{ id: 'paid', state: 'settled' }]);
+    expect(await resume(core)).toEqual([]);
+  });
+
+  it('of another network are left alone', async () => {
+    const foreign = { ...signed('devnet'), network: SOLANA_DEVNET };
+    const { core, rpc } = await coreWith([foreign, attempt('other', { network: SOLANA_DEVNET })], past);
+    expect(await resume(core)).toEqual([]);
+    expect(rpc.asked).toEqual([]);
+  });
+
+  it('say so where no node answers at all', async () => {
+    const { core, states } = await coreWith([signed('paid')], { ...past, down: true });
+    await expect(resume(core)).rejects.toMatchObject({ code: 'rpc_unavailable' });
+    expect(await states()).toEqual({ paid: 'signed' });
+  });
+});

@@ -1,0 +1,186 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { copyJson, field, JSON_LIMITS, readJson } from '../../../../src/protocols/x402/json.js';
+
+const FORBIDDEN = ['__proto__', 'constructor', 'prototype'];
+const MONEY = ['amount', 'maxAmountRequired'];
+const key = fc.string({ unit: 'binary', maxLength: 8 }).filter((text) => ![...FORBIDDEN, ...MONEY].includes(text));
+const json = fc.letrec((tie) => ({
+  value: fc.oneof(
+    { depthSize: 'small', maxDepth: 6 },
+    fc.constantFrom(null, true, false),
+    fc.double({ noNaN: true, noDefaultInfinity: true }),
+    fc.integer(),
+    fc.string({ unit: 'binary' }),
+    tie('list'),
+    tie('object'),
+  ),
+  list: fc.array(tie('value'), { maxLength: 5 }),
+  object: fc.dictionary(key, tie('value'), { maxKeys: 5, noNullPrototype: true }),
+})).value;
+
+const valueOf = (text: string) => {
+  const read = readJson(text);
+  return read.ok ? read.value : undefined;
+};
+const isDeeplyFrozen = (value: unknown): boolean =>
+  typeof value !== 'object' || value === null || (Object.isFrozen(value) && Object.values(value).every(isDeeplyFrozen));
+
+describe('readJson', () => {
+  it('agrees with JSON.parse on all JSON within the bounds, and freezes it', () => {
+    fc.assert(
+      fc.property(json, fc.constantFrom('', ' ', '\t', '\n  '), (value, indent) => {
+        const text = JSON.stringify(value, null, indent);
+        expect(valueOf(text)).toStrictEqual(JSON.parse(text));
+        expect(isDeeplyFrozen(valueOf(text))).toBe(true);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('takes no text that JSON.parse does not take', () => {
+    const scrap = fc.array(
+      fc.constantFrom(
+        '{',
+        '}',
+        '[',
+        ']',
+        ',',
+        ':',
+        '"',
+        '"a"',
+        '"b"',
+        '\\',
+        '1',
+        '-',
+        '0',
+        '.',
+        'e',
+        '+',
+        ' ',
+        'true',
+        'null',
+        '\u00a0',
+        '\u0000',
+        '\n',
+      ),
+      { maxLength: 12 },
+    );
+    fc.assert(
+      fc.property(scrap, (parts) => {
+        const text = parts.join('');
+        const read = readJson(text);
+        if (read.ok) expect(read.value).toStrictEqual(JSON.parse(text));
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+
+  it('agrees with JSON.parse after any one character of real terms is lost or doubled', () => {
+    const text = '{"x402Version":2,"accepts":[{"amount":"10","extra":{"a":[1,-2.5e+3,null]}}],"error":"caf\\u00e9 \\n"}';
+    for (let at = 0; at < text.length; at += 1) {
+      for (const changed of [text.slice(0, at) + text.slice(at + 1), text.slice(0, at + 1) + text.slice(at)]) {
+        let expected: unknown;
+        try {
+          expected = JSON.parse(changed);
+        } catch {
+          expected = undefined;
+        }
+        expect(valueOf(changed)).toStrictEqual(expected);
+      }
+    }
+  });
+
+  it('keeps its bounds to the character', () => {
+    const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
+    expect(readJson(nested(JSON_LIMITS.depth)).ok).toBe(true);
+    expect(readJson(nested(JSON_LIMITS.depth + 1))).toEqual({ ok: false, reason: 'it is nested too deeply' });
+    expect(readJson(`"${'x'.repeat(JSON_LIMITS.string)}"`).ok).toBe(true);
+    expect(readJson(`"${'x'.repeat(JSON_LIMITS.string + 1)}"`)).toEqual({ ok: false, reason: 'it holds a text that is too long' });
+    expect(readJson(`[${' '.repeat(JSON_LIMITS.characters - 2)}]`).ok).toBe(true);
+    expect(readJson(`[${' '.repeat(JSON_LIMITS.characters - 1)}]`)).toEqual({ ok: false, reason: 'it is too large' });
+  });
+
+  it('refuses a key twice and keys of prototypes, however they are spelled', () => {
+    expect(readJson('{"a":1,"a":1}')).toEqual({ ok: false, reason: 'it names a key twice' });
+    expect(readJson('{"a":1,"\\u0061":1}')).toEqual({ ok: false, reason: 'it names a key twice' });
+    expect(readJson('{"a":1,"b":{"a":1}}').ok).toBe(true);
+    for (const name of FORBIDDEN) expect(readJson(`[{"${name}":1}]`)).toEqual({ ok: false, reason: 'it holds a forbidden key' });
+    expect(readJson('{"toString":1,"hasOwnProperty":2}').ok).toBe(true);
+  });
+
+  it('rounds no money: a number that is no plain integer stays its text under a money key', () => {
+    for (const name of MONEY) {
+      expect(valueOf(`{"${name}":1e3}`)).toEqual({ [name]: '1e3' });
+      expect(valueOf(`{"${name}":1000.00000000000000001}`)).toEqual({ [name]: '1000.00000000000000001' });
+      expect(valueOf(`{"${name}":1000}`)).toEqual({ [name]: 1000 });
+    }
+    expect(valueOf('{"other":1e3}')).toEqual({ other: 1000 });
+  });
+
+  it('is done with hostile nesting and hostile strings at once', () => {
+    for (const text of [
+      '['.repeat(60_000),
+      '{"a":'.repeat(12_000),
+      `"${'\\'.repeat(60_000)}`,
+      `"${'\\u0061'.repeat(10_000)}"`,
+      '"'.repeat(60_001),
+    ]) {
+      expect(readJson(text).ok).toBe(false);
+    }
+  });
+});
+
+describe('copyJson', () => {
+  it('copies what readJson reads, frozen', () => {
+    fc.assert(
+      fc.property(json, (value) => {
+        const plain: unknown = JSON.parse(JSON.stringify(value));
+        const copied = copyJson(plain);
+        expect(copied).toStrictEqual({ ok: true, value: plain });
+        expect(copied.ok && isDeeplyFrozen(copied.value)).toBe(true);
+      }),
+    );
+  });
+
+  it('leaves the original as it was', () => {
+    const original = { accepts: [{ extra: {} }] };
+    copyJson(original);
+    expect(Object.isFrozen(original.accepts)).toBe(false);
+  });
+
+  it('refuses what is not plain JSON, and never throws', () => {
+    const cycle: Record<string, unknown> = {};
+    cycle['self'] = cycle;
+    const getter = {
+      get accepts(): never {
+        throw new Error('gotcha');
+      },
+    };
+    const sparse: unknown[] = [];
+    sparse.length = 4_000_000_000;
+    const odd = [
+      cycle,
+      getter,
+      sparse,
+      [undefined],
+      [() => 1],
+      { a: 10n },
+      { a: Symbol('x') },
+      [NaN],
+      [Infinity],
+      JSON.parse('{"__proto__":1}'),
+      new Array(3),
+    ];
+    for (const value of odd) expect(copyJson(value).ok).toBe(false);
+    expect(copyJson({ a: 'x'.repeat(JSON_LIMITS.string + 1) }).ok).toBe(false);
+    expect(copyJson(Array.from({ length: 40 }, () => 'x'.repeat(4_000)))).toEqual({ ok: false, reason: 'it is too large' });
+  });
+});
+
+describe('field', () => {
+  it('reads own properties alone', () => {
+    expect(field({}, 'toString')).toBeUndefined();
+    expect(field({ toString: 'own' }, 'toString')).toBe('own');
+  });
+});

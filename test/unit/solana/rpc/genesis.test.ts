@@ -1,0 +1,86 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { addressOf } from '../../../../src/solana/address.js';
+import { connectRpc } from '../../../../src/solana/rpc/connection.js';
+import { networkOf } from '../../../../src/solana/rpc/genesis.js';
+import type { Rpc } from '../../../../src/solana/rpc/rpc.js';
+import { startNode, status } from './fake-node.js';
+
+const ours = addressOf(new Uint8Array(32).fill(5));
+const other = addressOf(new Uint8Array(32).fill(6));
+const network = networkOf(ours);
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const clean of cleanups.splice(0)) await clean();
+});
+
+/** A node of a network, which says its first slot. */
+async function node(genesis: string, firstSlot: number, isDead: () => boolean = () => false) {
+  const started = await startNode(({ method }) => {
+    if (isDead()) return status(503);
+    return { result: method === 'getGenesisHash' ? genesis : firstSlot };
+  });
+  cleanups.push(started.close);
+  return started;
+}
+
+function connect(urls: readonly string[]): Rpc {
+  const rpc = connectRpc({ urls, timeoutMs: 5_000, network });
+  cleanups.push(() => rpc.close());
+  return rpc;
+}
+
+const genesisCalls = (calls: readonly { readonly method: string }[]) => calls.filter(({ method }) => method === 'getGenesisHash').length;
+
+describe('a node of another network', () => {
+  it('takes over for no node, though the first one is of ours', async () => {
+    let dead = false;
+    const first = await node(ours, 1, () => dead);
+    const foreign = await node(other, 2);
+    const rpc = connect([first.url, foreign.url]);
+    expect(await rpc.firstSlot()).toBe(1);
+    dead = true;
+    await expect(rpc.firstSlot()).rejects.toMatchObject({
+      code: 'rpc_wrong_network',
+      details: { expected: network, actual: networkOf(other) },
+    });
+  });
+
+  it('is passed over for one of ours, and not asked again', async () => {
+    const foreign = await node(other, 2);
+    const good = await node(ours, 3);
+    const rpc = connect([foreign.url, good.url]);
+    expect(await rpc.firstSlot()).toBe(3);
+    expect(await rpc.firstSlot()).toBe(3);
+    expect(genesisCalls(foreign.calls)).toBe(1);
+  });
+
+  it('is found out by itself too', async () => {
+    const good = await node(ours, 3);
+    const foreign = await node(other, 2);
+    const [first, second] = connect([good.url, foreign.url]).alone();
+    expect(await first?.firstSlot()).toBe(3);
+    await expect(second?.firstSlot()).rejects.toMatchObject({ code: 'rpc_wrong_network' });
+  });
+});
+
+describe('a node of our network', () => {
+  it('shows it once for all calls at once and later', async () => {
+    const good = await node(ours, 3);
+    const rpc = connect([good.url]);
+    expect(await Promise.all([rpc.genesisHash(), rpc.firstSlot(), rpc.alone()[0]?.firstSlot()])).toEqual([ours, 3, 3]);
+    await rpc.firstSlot();
+    expect(genesisCalls(good.calls)).toBe(1);
+  });
+
+  it('is asked again where it could not show it', async () => {
+    let asked = 0;
+    const { url, close } = await startNode(({ method }) => {
+      if (method === 'getGenesisHash' && (asked += 1) === 1) return status(503);
+      return { result: method === 'getGenesisHash' ? ours : 4 };
+    });
+    cleanups.push(close);
+    expect(await connect([url]).firstSlot()).toBe(4);
+    expect(asked).toBe(2);
+  });
+});

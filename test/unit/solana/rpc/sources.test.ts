@@ -1,0 +1,245 @@
+import { describe, expect, it } from 'vitest';
+import { LOOKUP_TABLE_PROGRAM, TOKEN_PROGRAM } from '../../../../src/network.js';
+import { systemRuntime } from '../../../../src/internal/runtime.js';
+import type { Runtime } from '../../../../src/internal/runtime.js';
+import { addressBytes, addressOf } from '../../../../src/solana/address.js';
+import { createBlockhashSource } from '../../../../src/solana/rpc/blockhash.js';
+import { estimateComputeUnitPrice } from '../../../../src/solana/transactions/fees.js';
+import type { Account, CallOptions, Rpc } from '../../../../src/solana/rpc/rpc.js';
+import { readTables } from '../../../../src/solana/transactions/tables.js';
+
+const key = (seed: number) =>
+  addressOf(Uint8Array.from({ length: 32 }, (_, index) => (index === 0 ? seed & 255 : index === 1 ? seed >> 8 : 7)));
+
+function rpcWith(part: Partial<Rpc>): Rpc {
+  const unused = () => Promise.reject(new Error('not to be called'));
+  return {
+    accounts: unused,
+    tokenAccounts: unused,
+    latestBlockhash: unused,
+    tip: unused,
+    isBlockhashValid: unused,
+    firstSlot: unused,
+    alone: () => [],
+    rent: unused,
+    priorityFees: unused,
+    simulate: unused,
+    send: unused,
+    statuses: unused,
+    transaction: unused,
+    signaturesFor: unused,
+    genesisHash: unused,
+    onSignature: () => () => undefined,
+    onAccount: () => ({ subscription: () => undefined, end: () => undefined }),
+    close: () => undefined,
+    ...part,
+  };
+}
+
+describe('createBlockhashSource', () => {
+  function source() {
+    let now = 0;
+    const runtime: Runtime = { ...systemRuntime, now: () => now };
+    const asked: (CallOptions | undefined)[] = [];
+    const answers: { resolve: (slot: number) => void; reject: (error: Error) => void }[] = [];
+    const rpc = rpcWith({
+      latestBlockhash: (options) => {
+        asked.push(options);
+        return new Promise((resolve, reject) => {
+          answers.push({ resolve: (slot) => resolve({ blockhash: key(slot), lastValidBlockHeight: BigInt(slot), slot }), reject });
+        });
+      },
+    });
+    return { blockhashes: createBlockhashSource(rpc, runtime, 1_000), asked, answers, advance: (ms: number) => (now += ms) };
+  }
+
+  it('makes one request for callers at the same time, and none while it is fresh', async () => {
+    const { blockhashes, asked, answers, advance } = source();
+    const both = Promise.all([blockhashes.fresh(), blockhashes.fresh()]);
+    answers[0]?.resolve(5);
+    expect((await both).map((one) => one.slot)).toEqual([5, 5]);
+    advance(999);
+    expect(await blockhashes.fresh()).toEqual({ blockhash: key(5), lastValidBlockHeight: 5n, slot: 5 });
+    expect(asked).toHaveLength(1);
+    advance(1);
+    const next = blockhashes.fresh();
+    answers[1]?.resolve(6);
+    expect((await next).slot).toBe(6);
+  });
+
+  it('counts age from the request', async () => {
+    const { blockhashes, asked, answers, advance } = source();
+    const slow = blockhashes.fresh();
+    advance(1_000);
+    answers[0]?.resolve(5);
+    await slow;
+    void blockhashes.fresh();
+    expect(asked).toHaveLength(2);
+  });
+
+  it('asks again for a later slot, after a drop, and after a failure', async () => {
+    const { blockhashes, asked, answers } = source();
+    const first = blockhashes.fresh();
+    answers[0]?.resolve(5);
+    await first;
+    const later = blockhashes.fresh({ minContextSlot: 6 });
+    answers[1]?.resolve(7);
+    expect((await later).slot).toBe(7);
+    expect(asked[1]).toMatchObject({ minContextSlot: 6 });
+    blockhashes.drop();
+    const failing = blockhashes.fresh();
+    answers[2]?.reject(new Error('down'));
+    await expect(failing).rejects.toThrow('down');
+    const again = blockhashes.fresh();
+    answers[3]?.resolve(8);
+    expect((await again).slot).toBe(8);
+  });
+
+  it('does not keep what was dropped while under way', async () => {
+    const { blockhashes, answers, asked } = source();
+    const early = blockhashes.fresh();
+    blockhashes.drop();
+    const late = blockhashes.fresh();
+    answers[0]?.resolve(5);
+    expect((await early).slot).toBe(5);
+    answers[1]?.resolve(6);
+    expect((await late).slot).toBe(6);
+    expect((await blockhashes.fresh()).slot).toBe(6);
+    expect(asked).toHaveLength(2);
+  });
+
+  it('lets one caller give up without ending it for the others', async () => {
+    const { blockhashes, answers, asked } = source();
+    const controller = new AbortController();
+    const hasty = blockhashes.fresh({ signal: controller.signal });
+    const patient = blockhashes.fresh();
+    controller.abort('enough');
+    await expect(hasty).rejects.toBe('enough');
+    answers[0]?.resolve(5);
+    expect((await patient).slot).toBe(5);
+    expect(asked).toHaveLength(1);
+    expect(asked[0]?.signal).toBeUndefined();
+    await expect(blockhashes.fresh({ signal: AbortSignal.abort('before') })).rejects.toBe('before');
+  });
+});
+
+describe('estimateComputeUnitPrice', () => {
+  const price = (fees: bigint[]) => estimateComputeUnitPrice(rpcWith({ priorityFees: () => Promise.resolve(fees) }), [key(1)]);
+
+  it('takes the 75th percentile, at least 1', async () => {
+    expect(await price([])).toBe(1n);
+    expect(await price([0n, 0n, 0n])).toBe(1n);
+    expect(await price([8n])).toBe(8n);
+    expect(await price([100n, 1n, 3n, 2n])).toBe(3n);
+    expect(await price([2n ** 63n, 2n ** 62n])).toBe(2n ** 63n);
+  });
+
+  it('asks about at most 128 accounts', async () => {
+    let asked = 0;
+    const rpc = rpcWith({
+      priorityFees: (accounts) => {
+        asked = accounts.length;
+        return Promise.resolve([]);
+      },
+    });
+    await estimateComputeUnitPrice(
+      rpc,
+      Array.from({ length: 300 }, (_, index) => key(index)),
+    );
+    expect(asked).toBe(128);
+  });
+});
+
+describe('readTables', () => {
+  const SLOT = 100;
+  function tableAccount(
+    change: {
+      count?: number;
+      extendedAt?: bigint;
+      from?: number;
+      deactivated?: bigint;
+      state?: number;
+      owner?: string;
+      extra?: number;
+    } = {},
+  ): Account {
+    const {
+      count = 3,
+      extendedAt = 50n,
+      from = 0,
+      deactivated = 2n ** 64n - 1n,
+      state = 1,
+      owner = LOOKUP_TABLE_PROGRAM,
+      extra = 0,
+    } = change;
+    const data = new Uint8Array(56 + 32 * count + extra);
+    const view = new DataView(data.buffer);
+    view.setUint32(0, state, true);
+    view.setBigUint64(4, deactivated, true);
+    view.setBigUint64(12, extendedAt, true);
+    view.setUint8(20, from);
+    for (let index = 0; index < count; index += 1) data.set(addressBytes(key(100 + index)), 56 + 32 * index);
+    return { owner, lamports: 1n, data, executable: false };
+  }
+  function node(accounts: Record<string, Account | null>) {
+    const asked: (readonly string[])[] = [];
+    const rpc = rpcWith({
+      accounts: (addresses) => {
+        asked.push(addresses);
+        return Promise.resolve({ slot: SLOT, accounts: addresses.map((one) => accounts[one] ?? null) });
+      },
+    });
+    return { rpc, asked };
+  }
+
+  it('reads tables in the order asked for, once in five minutes', async () => {
+    const { rpc, asked } = node({ [key(1)]: tableAccount(), [key(2)]: tableAccount({ count: 1 }) });
+    let now = 0;
+    const fetch = (...addresses: string[]) => readTables(rpc, addresses, {}, () => now);
+    expect(await fetch(key(2), key(1))).toEqual([
+      { address: key(2), state: 'active', addresses: [key(100)] },
+      { address: key(1), state: 'active', addresses: [key(100), key(101), key(102)] },
+    ]);
+    now = 299_999;
+    expect((await fetch(key(1))).map((one) => one.address)).toEqual([key(1)]);
+    expect(await fetch()).toEqual([]);
+    expect(asked).toEqual([[key(2), key(1)]]);
+    now = 300_000;
+    await fetch(key(1));
+    expect(asked).toHaveLength(2);
+  });
+
+  it('leaves out what was added in this slot', async () => {
+    const { rpc } = node({
+      [key(1)]: tableAccount({ extendedAt: BigInt(SLOT), from: 2 }),
+      [key(2)]: tableAccount({ extendedAt: BigInt(SLOT) - 1n, from: 2 }),
+    });
+    const [growing, grown] = await readTables(rpc, [key(1), key(2)]);
+    expect(growing?.addresses).toHaveLength(2);
+    expect(grown?.addresses).toHaveLength(3);
+  });
+
+  it.each<[string, string, Account | null]>([
+    ['nothing there', 'none', null],
+    ['another owner', 'none', tableAccount({ owner: TOKEN_PROGRAM })],
+    ['a deactivated one', 'inactive', tableAccount({ deactivated: 5n })],
+    ['one not initialised', 'none', tableAccount({ state: 0 })],
+    ['an odd length', 'none', tableAccount({ extra: 1 })],
+    ['one too short', 'none', { ...tableAccount(), data: new Uint8Array(20) }],
+    ['one too long', 'none', tableAccount({ count: 257 })],
+    ['an empty one', 'active', tableAccount({ count: 0 })],
+    ['one filled in this slot', 'active', tableAccount({ extendedAt: BigInt(SLOT) })],
+  ])('takes no address from %s, and asks again for one that is %s', async (_, state, account) => {
+    const { rpc, asked } = node({ [key(1)]: account });
+    expect(await readTables(rpc, [key(1)])).toEqual([{ address: key(1), state, addresses: [] }]);
+    await readTables(rpc, [key(1)]);
+    expect(asked).toHaveLength(state === 'active' ? 1 : 2);
+  });
+
+  it('asks again for what it has read, where that must be fresh', async () => {
+    const { rpc, asked } = node({ [key(1)]: tableAccount() });
+    await readTables(rpc, [key(1)]);
+    await readTables(rpc, [key(1)], { fresh: true });
+    expect(asked).toHaveLength(2);
+  });
+});

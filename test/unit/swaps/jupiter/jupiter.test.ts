@@ -1,0 +1,337 @@
+import { SwapApi } from '@jup-ag/api';
+import { http as route, HttpResponse, type JsonBodyType } from 'msw';
+import { setupServer } from 'msw/node';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createJupiterHttp } from '../../../../src/swaps/jupiter/http.js';
+import { createJupiterV1 } from '../../../../src/swaps/jupiter/v1.js';
+import { createJupiterV2 } from '../../../../src/swaps/jupiter/v2.js';
+import { jupiterBase } from '../../../../src/swaps/jupiter/url.js';
+import type { QuoteIntent, SwapProvider } from '../../../../src/swaps/types.js';
+import { STRANGER, USDC, USDT, WALLET, fakeRuntime, someKey } from '../support.js';
+
+const BASE = 'https://jupiter.test';
+const DEADLINE = 9_999;
+const server = setupServer();
+/** Every request of every test: URL, key header, body. */
+let requests: { url: URL; key: string | null; body: string }[] = [];
+
+beforeAll(() => server.listen({ onUnhandledRequest: 'error' }));
+beforeEach(() => {
+  requests = [];
+});
+afterEach(() => {
+  server.resetHandlers();
+  // The quote goes back verbatim, its `platformFee: null` too: what we add is looked at.
+  const ours = (body: string) => JSON.stringify({ ...JSON.parse(body === '' ? '{}' : body), quoteResponse: undefined });
+  for (const { url, body } of requests) expect(`${url.href} ${ours(body)}`).not.toMatch(/fee|referral|tracking|tip|integrator|positive/i);
+});
+afterAll(() => server.close());
+
+type Answer = JsonBodyType | (() => Response);
+
+function serve(path: string, ...answers: Answer[]) {
+  let next = 0;
+  server.use(
+    route.all(`${BASE}${path}`, async ({ request }): Promise<Response> => {
+      requests.push({ url: new URL(request.url), key: request.headers.get('x-api-key'), body: await request.clone().text() });
+      const answer = answers[Math.min(next++, answers.length - 1)];
+      if (answer instanceof Function) return answer();
+      return HttpResponse.json(answer ?? null);
+    }),
+  );
+}
+
+const runtime = fakeRuntime(DEADLINE);
+const http = createJupiterHttp({ timeoutMs: DEADLINE, runtime });
+const v1 = (apiKey?: string) => createJupiterV1({ baseUrl: BASE, apiKey, http, runtime });
+const v2 = (apiKey?: string) => createJupiterV2({ baseUrl: BASE, apiKey, http, runtime, taker: WALLET });
+
+const EXACT_IN: QuoteIntent = {
+  inputMint: USDC,
+  outputMint: USDT,
+  amount: 18_446_744_073_709_551_615n,
+  swapMode: 'ExactIn',
+  slippageBps: 50,
+};
+const EXACT_OUT: QuoteIntent = { ...EXACT_IN, amount: 1_000_000n, swapMode: 'ExactOut', slippageBps: 100 };
+
+const QUOTE = {
+  ...{ inputMint: USDC, outputMint: USDT, inAmount: '18446744073709551615', outAmount: '1940638', otherAmountThreshold: '1930934' },
+  ...{ swapMode: 'ExactIn', slippageBps: 50, platformFee: null, priceImpactPct: '0.00012', contextSlot: 5, timeTaken: 0.1 },
+  routePlan: [{ swapInfo: { ammKey: STRANGER, label: 'Whirl\u202epool', inputMint: USDC, outputMint: USDT }, percent: null, bps: 10_000 }],
+  ...{ instructionVersion: 'V2', swapUsdValue: '1.5', somethingNew: { deep: [1, null] } },
+};
+const OUT_QUOTE = {
+  ...QUOTE,
+  inAmount: '4380137',
+  outAmount: '1000000',
+  otherAmountThreshold: '4423939',
+  swapMode: 'ExactOut',
+  slippageBps: 100,
+};
+const SWAP_INSTRUCTION = {
+  programId: 'JUP6LkbZbjS1jKKwapdHNy74zcZ3tLUZoi5QNyVTaV4',
+  accounts: [{ pubkey: WALLET, isSigner: true, isWritable: false }],
+  data: 'AQID',
+};
+const INSTRUCTIONS = {
+  ...{
+    computeBudgetInstructions: [],
+    setupInstructions: [{ evil: true }],
+    cleanupInstruction: { evil: true },
+    otherInstructions: [{ evil: true }],
+  },
+  ...{ swapInstruction: SWAP_INSTRUCTION, addressLookupTableAddresses: [someKey(90), someKey(90), someKey(91)], simulationError: null },
+};
+const BUILD = {
+  ...QUOTE,
+  ...INSTRUCTIONS,
+  addressLookupTableAddresses: undefined,
+  tipInstruction: null,
+  addressesByLookupTableAddress: { [someKey(90)]: [STRANGER] },
+  transactionVersion: 0,
+};
+
+describe('the v1 provider', () => {
+  it('asks for what was meant: strings as amounts, V2 instructions, no fee', async () => {
+    serve('/swap/v1/quote', QUOTE);
+    const quote = await v1().quote({ ...EXACT_IN, maxAccounts: 32 });
+    expect(Object.fromEntries(requests[0]?.url.searchParams ?? [])).toEqual({
+      ...{ inputMint: USDC, outputMint: USDT, amount: '18446744073709551615', slippageBps: '50', swapMode: 'ExactIn' },
+      ...{ restrictIntermediateTokens: 'true', instructionVersion: 'V2', maxAccounts: '32' },
+    });
+    expect(quote).toMatchObject({
+      ...{ inAmount: '18446744073709551615', maxInAmount: '18446744073709551615', outAmount: '1940638', minOutAmount: '1930934' },
+      ...{ priceImpactBps: 2, platformFeeBps: 0, provider: 'jupiter-v1', route: ['Whirl pool'], quotedAt: runtime.now() },
+    });
+    expect(quote.raw).toEqual(QUOTE);
+  });
+
+  it('bounds an exact output by its own arithmetic, whatever the threshold says', async () => {
+    serve(
+      '/swap/v1/quote',
+      OUT_QUOTE,
+      { ...OUT_QUOTE, otherAmountThreshold: '4380137' },
+      { ...OUT_QUOTE, otherAmountThreshold: '9999999' },
+    );
+    const most = async () => (await v1().quote(EXACT_OUT)).maxInAmount;
+    expect([await most(), await most(), await most()]).toEqual(['4423939', '4423939', '9999999']);
+    serve('/swap/v1/quote', { ...QUOTE, otherAmountThreshold: '1940638' }, { ...QUOTE, otherAmountThreshold: '1' });
+    const least = async () => (await v1().quote(EXACT_IN)).minOutAmount;
+    expect([await least(), await least()]).toEqual(['1930934', '1']);
+  });
+
+  it('sends the quote back verbatim, unknown fields and nulls too, and takes one instruction', async () => {
+    serve('/swap/v1/quote', QUOTE);
+    serve('/swap/v1/swap-instructions', INSTRUCTIONS);
+    const provider = v1();
+    const build = await provider.build(await provider.quote(EXACT_IN), WALLET);
+    expect(JSON.parse(requests[1]?.body ?? '')).toEqual({ userPublicKey: WALLET, quoteResponse: QUOTE, wrapAndUnwrapSol: false });
+    expect(build).toEqual({
+      instruction: {
+        program: SWAP_INSTRUCTION.programId,
+        accounts: [{ address: WALLET, signer: true, writable: false }],
+        data: Uint8Array.of(1, 2, 3),
+      },
+      lookupTables: [someKey(90), someKey(91)],
+    });
+  });
+
+  it('still has the client that it was written for', () => {
+    for (const method of ['quoteGetRaw', 'swapInstructionsPostRaw', 'swapPostRaw'] as const)
+      expect(typeof SwapApi.prototype[method]).toBe('function');
+  });
+});
+
+describe('the v2 provider', () => {
+  it('asks for a build of version 0, and takes the instruction and the names of the tables', async () => {
+    serve('/swap/v2/build', BUILD);
+    const provider = v2();
+    const quote = await provider.quote(EXACT_IN);
+    expect(Object.fromEntries(requests[0]?.url.searchParams ?? [])).toEqual({
+      ...{ inputMint: USDC, outputMint: USDT, amount: '18446744073709551615', taker: WALLET, slippageBps: '50' },
+      ...{ wrapAndUnwrapSol: 'false', transactionVersion: '0' },
+    });
+    expect(quote).toMatchObject({ provider: 'jupiter-v2', minOutAmount: '1930934' });
+    expect(await provider.build(quote, WALLET)).toMatchObject({
+      lookupTables: [someKey(90)],
+      instruction: { data: Uint8Array.of(1, 2, 3) },
+    });
+    expect(requests.length).toBe(1);
+  });
+
+  it('asks again for a build that is old, or for another wallet, and not at a worse price', async () => {
+    serve('/swap/v2/build', BUILD, BUILD, BUILD, { ...BUILD, outAmount: '1940637', otherAmountThreshold: '1930933' });
+    const provider = v2();
+    const quote = await provider.quote(EXACT_IN);
+    await provider.build(quote, STRANGER);
+    expect(requests[1]?.url.searchParams.get('taker')).toBe(STRANGER);
+    runtime.advance(10_001);
+    await provider.build(quote, WALLET);
+    await expect(provider.build(quote, WALLET)).rejects.toMatchObject({ code: 'quote_mismatch' });
+    expect(requests.length).toBe(4);
+  });
+
+  it('does without the version where the service does not know it, once and for all', async () => {
+    serve('/swap/v2/build', () => HttpResponse.json({ error: 'unknown field transactionVersion' }, { status: 400 }), BUILD);
+    const provider = v2();
+    await provider.quote(EXACT_IN);
+    await provider.quote(EXACT_IN);
+    expect(requests.map(({ url }) => url.searchParams.get('transactionVersion'))).toEqual(['0', null, null]);
+  });
+
+  it('takes no other version, and no exact output', async () => {
+    serve('/swap/v2/build', { ...BUILD, transactionVersion: 1 });
+    await expect(v2().quote(EXACT_IN)).rejects.toMatchObject({ code: 'invalid_response' });
+    await expect(v2().quote(EXACT_OUT)).rejects.toMatchObject({ code: 'no_route' });
+    expect(requests.length).toBe(1);
+  });
+});
+
+describe.each<[string, string, (apiKey?: string) => SwapProvider, Record<string, unknown>]>([
+  ['v1', '/swap/v1/quote', v1, QUOTE],
+  ['v2', '/swap/v2/build', v2, BUILD],
+])('answers of %s', (_, path, provider, good) => {
+  const refused = (status: number, body: JsonBodyType) => () => HttpResponse.json(body, { status });
+  const text = (status: number, body: string) => () => new HttpResponse(body, { status, headers: { 'content-type': 'text/html' } });
+
+  it.each<[string, string, Answer]>([
+    ['NO_ROUTES_FOUND', 'no_route', refused(400, { error: 'No routes found', errorCode: 'NO_ROUTES_FOUND' })],
+    ['COULD_NOT_FIND_ANY_ROUTE', 'no_route', refused(400, { error: 'x', errorCode: 'COULD_NOT_FIND_ANY_ROUTE' })],
+    ['TOKEN_NOT_TRADABLE', 'no_route', refused(400, { error: 'The token X is not tradable', errorCode: 'TOKEN_NOT_TRADABLE' })],
+    ['MARKET_NOT_FOUND', 'no_route', refused(400, { error: 'x', errorCode: 'MARKET_NOT_FOUND' })],
+    ['NOT_SUPPORTED', 'no_route', refused(400, { error: 'x', errorCode: 'NOT_SUPPORTED' })],
+    ['too much for the liquidity', 'no_route', refused(400, { error: 'x', errorCode: 'ROUTE_PLAN_DOES_NOT_CONSUME_ALL_THE_AMOUNT' })],
+    ['plain text', 'no_route', text(400, 'Route not found')],
+    ['200 and an error', 'no_route', { error: 'Could not find any route' }],
+    ['a stale quote', 'quote_mismatch', refused(400, { error: 'x', errorCode: 'FAILED_TO_GET_SWAP_AND_ACCOUNT_METAS' })],
+    ['a bad request', 'jupiter_unavailable', refused(400, { error: 'Query parameter amount cannot be parsed' })],
+    ['401', 'jupiter_unavailable', refused(401, { code: 401, message: 'Unauthorized' })],
+    ['403', 'jupiter_unavailable', refused(403, { message: 'Request blocked by firewall' })],
+    ['404 that speaks of routes', 'jupiter_unavailable', text(404, 'Route not found')],
+    ['410', 'jupiter_unavailable', text(410, '')],
+    ['429', 'rate_limited', refused(429, { code: 429, message: '[API Gateway] Too many requests, no routes found' })],
+    ['502 as HTML', 'jupiter_unavailable', text(502, '<html>No routes found</html>')],
+    ['200 as HTML', 'invalid_response', text(200, '<html>')],
+    ['200 and nothing', 'invalid_response', text(200, '')],
+    ['a list', 'invalid_response', []],
+    ['null', 'invalid_response', null],
+    ['no amounts', 'invalid_response', { ...good, inAmount: undefined }],
+    ['a number as amount', 'invalid_response', { ...good, outAmount: 5 }],
+    ['an amount above 64 bits', 'invalid_response', { ...good, outAmount: '18446744073709551616' }],
+    ['a mint that is none', 'invalid_response', { ...good, outputMint: 'USDC' }],
+    ['no route plan', 'invalid_response', { ...good, routePlan: undefined }],
+    ['slippage that is no number', 'invalid_response', { ...good, slippageBps: '50' }],
+    ['an unknown mode', 'invalid_response', { ...good, swapMode: 'ExactBoth' }],
+    ['a platform fee', 'quote_mismatch', { ...good, platformFee: { amount: '5', feeBps: 5 } }],
+    ['a platform fee without its rate', 'quote_mismatch', { ...good, platformFee: { amount: '5' } }],
+    ['a platform fee of another shape', 'quote_mismatch', { ...good, platformFee: 5 }],
+    ['a lost connection', 'jupiter_unavailable', () => HttpResponse.error()],
+    ['two megabytes', 'invalid_response', () => HttpResponse.json({ ...good, padding: 'x'.repeat(2 * 1024 * 1024) })],
+  ])('%s is %s', async (_name, code, answer) => {
+    serve(path, answer);
+    const error: unknown = await provider()
+      .quote(EXACT_IN)
+      .catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code, funds: 'untouched', moved: [] });
+    expect(JSON.stringify((error as Error).message)).not.toMatch(/html|firewall|parsed|Unauthorized/);
+  });
+
+  it.each([
+    ['0.00012', 2],
+    ['0', 0],
+    ['0.01', 100],
+    ['0.010001', 101],
+    ['-0.001', -10],
+    ['1e-7', 1],
+    ['abc', null],
+    [undefined, null],
+    ['Infinity', null],
+    [0.5, 5_000],
+  ])('reads a price impact of %j as %j basis points', async (priceImpactPct, bps) => {
+    serve(path, { ...good, priceImpactPct });
+    expect((await provider().quote(EXACT_IN)).priceImpactBps).toBe(bps);
+  });
+
+  it.each([
+    [undefined, null],
+    ['', null],
+    ['   ', null],
+    [' jup_key ', 'jup_key'],
+  ])('sends key %j as header %j', async (key, header) => {
+    serve(path, good);
+    await provider(key).quote(EXACT_IN);
+    expect(requests[0]?.key).toBe(header);
+  });
+
+  it('keeps the key out of its errors', async () => {
+    serve(path, refused(401, { message: 'jup_secret is unknown' }));
+    const error: unknown = await provider('jup_secret')
+      .quote(EXACT_IN)
+      .catch((thrown: unknown) => thrown);
+    expect((error as Error).message).not.toContain('jup_secret');
+  });
+
+  it('rejects with the reason of the signal', async () => {
+    serve(path, good);
+    const reason = new Error('enough');
+    await expect(provider().quote(EXACT_IN, AbortSignal.abort(reason))).rejects.toBe(reason);
+  });
+});
+
+describe('builds that cannot be used', () => {
+  it.each<[string, unknown]>([
+    ['no instruction', { ...INSTRUCTIONS, swapInstruction: null }],
+    ['a program that is none', { ...INSTRUCTIONS, swapInstruction: { ...SWAP_INSTRUCTION, programId: 'JUP' } }],
+    [
+      'an account that is none',
+      { ...INSTRUCTIONS, swapInstruction: { ...SWAP_INSTRUCTION, accounts: [{ pubkey: 'x', isSigner: false, isWritable: false }] } },
+    ],
+    [
+      'a flag that is none',
+      { ...INSTRUCTIONS, swapInstruction: { ...SWAP_INSTRUCTION, accounts: [{ pubkey: WALLET, isSigner: 1, isWritable: false }] } },
+    ],
+    [
+      'too many accounts',
+      { ...INSTRUCTIONS, swapInstruction: { ...SWAP_INSTRUCTION, accounts: Array(257).fill(SWAP_INSTRUCTION.accounts[0]) } },
+    ],
+    ['data that is no base64', { ...INSTRUCTIONS, swapInstruction: { ...SWAP_INSTRUCTION, data: 'A_-' } }],
+    ['data without end', { ...INSTRUCTIONS, swapInstruction: { ...SWAP_INSTRUCTION, data: 'AAAA'.repeat(1_000) } }],
+    ['tables that are no list', { ...INSTRUCTIONS, addressLookupTableAddresses: 'x' }],
+    ['a table that is none', { ...INSTRUCTIONS, addressLookupTableAddresses: ['x'] }],
+  ])('%s', async (_, answer) => {
+    serve('/swap/v1/quote', QUOTE);
+    serve('/swap/v1/swap-instructions', answer as JsonBodyType);
+    const provider = v1();
+    await expect(provider.build(await provider.quote(EXACT_IN), WALLET)).rejects.toMatchObject({ code: 'invalid_response' });
+  });
+});
+
+describe('the base address', () => {
+  it.each([
+    'https://lite-api.jup.ag',
+    'https://quote-api.jup.ag/v6',
+    'http://api.jup.ag',
+    'https://api.jup.ag/?x=1',
+    'ftp://api.jup.ag',
+    'api.jup.ag',
+    '',
+  ])('%j is refused', (url) => {
+    for (const create of [
+      () => jupiterBase(url),
+      () => createJupiterV1({ baseUrl: url, http, runtime }),
+      () => createJupiterV2({ baseUrl: url, http, runtime, taker: WALLET }),
+    ]) {
+      expect(create).toThrow(expect.objectContaining({ code: 'invalid_option', name: 'ConfigError' }));
+    }
+  });
+
+  it.each([
+    ['https://api.jup.ag', 'https://api.jup.ag'],
+    ['https://api.jup.ag/', 'https://api.jup.ag'],
+    ['https://proxy.example.com/jupiter/', 'https://proxy.example.com/jupiter'],
+    ['http://127.0.0.1:8080', 'http://127.0.0.1:8080'],
+  ])('%s is %s', (url, base) => {
+    expect(jupiterBase(url)).toBe(base);
+  });
+});

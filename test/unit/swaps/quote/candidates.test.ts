@@ -1,0 +1,77 @@
+import { describe, expect, it } from 'vitest';
+import { SOLANA_MAINNET, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../../../src/network.js';
+import { type TokenAccount, associatedTokenAddress } from '../../../../src/solana/tokens/accounts.js';
+import { type CandidateChoice, type Holding, orderCandidates } from '../../../../src/swaps/quote/candidates.js';
+import { BONK, PYUSD, STRANGER, USDC, USDT, WALLET, WSOL, someKey } from '../support.js';
+
+function holding(mint: string, amount: bigint, change: Partial<TokenAccount> & { address?: string } = {}): Holding {
+  const { address, ...rest } = change;
+  const tokenProgram = mint === PYUSD ? TOKEN_2022_PROGRAM : TOKEN_PROGRAM;
+  const account: TokenAccount = {
+    ...{
+      tokenProgram,
+      mint,
+      owner: WALLET,
+      amount,
+      delegatedAmount: 0n,
+      state: 'initialized',
+      isNative: false,
+      extensions: [],
+      requiresMemo: false,
+    },
+    ...rest,
+  };
+  return { address: address ?? associatedTokenAddress(WALLET, mint, tokenProgram), account };
+}
+
+const OTHER = someKey(200);
+const order = (tokens: Holding[], choice: Partial<CandidateChoice> = {}, lamports = 10n ** 9n) =>
+  orderCandidates(
+    { network: SOLANA_MAINNET, wallet: WALLET, lamports, tokens },
+    { outputMint: USDC, keepLamports: 10_000_000n, ...choice },
+  );
+
+describe('orderCandidates', () => {
+  const held = [holding(BONK, 5_000n), holding(OTHER, 9n), holding(USDT, 5n), holding(PYUSD, 8n), holding(USDC, 100n)];
+
+  it('puts stablecoins first, then SOL, then others by value, and leaves out what is bought', () => {
+    const mints = (choice?: Partial<CandidateChoice>) => order(held, choice).map((one) => one.mint);
+    expect(mints()).toEqual([PYUSD, USDT, WSOL, BONK, OTHER]);
+    expect(mints({ values: new Map([[OTHER, 1n]]) })).toEqual([PYUSD, USDT, WSOL, OTHER, BONK]);
+    expect(
+      mints({
+        values: new Map([
+          [OTHER, 7n],
+          [BONK, 9n],
+        ]),
+      }),
+    ).toEqual([PYUSD, USDT, WSOL, BONK, OTHER]);
+    expect(mints({ outputMint: WSOL })).not.toContain(WSOL);
+  });
+
+  it("follows the caller's own order, by symbol or mint, and nothing else", () => {
+    expect(order(held, { swapFrom: ['SOL', BONK, 'USDC', someKey(250)] }).map((one) => one.mint)).toEqual([WSOL, BONK]);
+    expect(order(held, { swapFrom: [] })).toEqual([]);
+  });
+
+  it('keeps SOL back, counts what is wrapped, and what others have reserved', () => {
+    const sol = (choice: Partial<CandidateChoice>, lamports: bigint) => order([holding(WSOL, 500n)], choice, lamports)[0]?.available;
+    expect(sol({}, 10_000_100n)).toBe(600n);
+    expect(sol({}, 9_999_999n)).toBe(500n);
+    expect(sol({ reserved: new Map([[WSOL, 599n]]) }, 10_000_100n)).toBe(1n);
+    expect(sol({ reserved: new Map([[WSOL, 600n]]) }, 10_000_100n)).toBeUndefined();
+  });
+
+  it.each<[string, Holding]>([
+    ['frozen', holding(BONK, 5n, { state: 'frozen' })],
+    ['delegated', holding(BONK, 5n, { delegate: STRANGER })],
+    ['closable by others', holding(BONK, 5n, { closeAuthority: STRANGER })],
+    ['not the associated account', holding(BONK, 5n, { address: STRANGER })],
+    ["another wallet's", holding(BONK, 5n, { owner: STRANGER })],
+    ['of another program', holding(BONK, 5n, { tokenProgram: STRANGER })],
+    ['an NFT', holding(BONK, 1n)],
+    ['empty', holding(BONK, 0n)],
+  ])('leaves out what is %s', (_, token) => {
+    expect(order([token], {}, 0n)).toEqual([]);
+  });
+});

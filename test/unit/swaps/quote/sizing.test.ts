@@ -1,0 +1,254 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { QuoteError, TransportError } from '../../../../src/errors.js';
+import { checkImpact, checkQuote } from '../../../../src/swaps/quote/check-quote.js';
+import { createFallback } from '../../../../src/swaps/quote/fallback.js';
+import { quoteExactOutput } from '../../../../src/swaps/quote/sizing.js';
+import type { QuoteIntent, SwapProvider, SwapQuote } from '../../../../src/swaps/types.js';
+import { USDC, USDT, fakeProvider, fakeRuntime } from '../support.js';
+
+const wanted = { inputMint: USDC, outputMint: USDT, target: 1_000_000n, maxIn: 10_000_000n, slippageBps: 50 };
+const noRoute = () => new QuoteError('no_route', 'No route.', { details: { inputMint: USDC, outputMint: USDT } });
+const answered = (status: number) => new TransportError('jupiter_unavailable', 'No.', { details: { status } });
+const withoutExactOut = ({ swapMode }: QuoteIntent) => (swapMode === 'ExactOut' ? noRoute() : undefined);
+
+/** A pool whose price gets worse with the amount: x * y = k. */
+function pool(x: bigint, y: bigint): SwapProvider & { asked: QuoteIntent[] } {
+  const provider = fakeProvider({ price: 1n, exactOut: false });
+  return {
+    ...provider,
+    async quote(intent) {
+      const quote = await provider.quote(intent);
+      const out = (y * intent.amount) / (x + intent.amount);
+      return { ...quote, outAmount: String(out), minOutAmount: String((out * 9_950n) / 10_000n) };
+    },
+  };
+}
+
+describe('quoteExactOutput', () => {
+  it('asks for the exact output first', async () => {
+    const provider = fakeProvider({ price: 2_000_000n });
+    expect(await quoteExactOutput(provider, wanted)).toMatchObject({
+      swapMode: 'ExactOut',
+      minOutAmount: '1000000',
+      inAmount: '500000',
+      maxInAmount: '502500',
+    });
+    expect(provider.asked.length).toBe(1);
+  });
+
+  it('sizes an exact input where there is no such route, in two calls from a good seed', async () => {
+    const provider = fakeProvider({ price: 1_000_000n, fail: withoutExactOut });
+    const quote = await quoteExactOutput(provider, { ...wanted, seedIn: 1_000_000n });
+    expect(quote.swapMode).toBe('ExactIn');
+    expect(BigInt(quote.minOutAmount)).toBeGreaterThanOrEqual(1_000_000n);
+    expect(BigInt(quote.inAmount)).toBeLessThan(1_012_000n);
+    expect(provider.asked.map((one) => one.swapMode)).toEqual(['ExactOut', 'ExactIn', 'ExactIn']);
+  });
+
+  it('covers the target at worst slippage and stays within the limit, in five calls, on any pool', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.bigInt({ min: 10n ** 6n, max: 10n ** 15n }),
+        fc.bigInt({ min: 10n ** 6n, max: 10n ** 15n }),
+        fc.bigInt({ min: 1n, max: 10n ** 9n }),
+        fc.bigInt({ min: 1n, max: 10n ** 12n }),
+        fc.option(fc.bigInt({ min: -1n, max: 10n ** 13n })),
+        async (x, y, target, maxIn, seed) => {
+          const provider = pool(x, y);
+          const order = { ...wanted, target, maxIn, ...(seed === null ? {} : { seedIn: seed }) };
+          const result = await quoteExactOutput(provider, order).catch((error: unknown) => error);
+          expect(provider.asked.length).toBeLessThanOrEqual(5);
+          if (result instanceof Error) {
+            expect(result).toHaveProperty('code', expect.stringMatching(/^(no_route|insufficient_funds|quote_mismatch)$/));
+            return;
+          }
+          const quote = result as SwapQuote;
+          expect(BigInt(quote.minOutAmount)).toBeGreaterThanOrEqual(target);
+          expect(BigInt(quote.maxInAmount)).toBeLessThanOrEqual(maxIn);
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+
+  it('finds an amount whenever the seed is near the price', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.bigInt({ min: 10_000n, max: 10n ** 9n }), fc.integer({ min: 95, max: 110 }), async (target, percent) => {
+        const provider = pool(10n ** 15n, 10n ** 15n);
+        const seedIn = (target * BigInt(percent)) / 100n;
+        const quote = await quoteExactOutput(provider, { ...wanted, target, maxIn: target * 2n, seedIn });
+        expect((BigInt(quote.minOutAmount) - target) * 100n).toBeLessThanOrEqual(target * 12n);
+      }),
+    );
+  });
+
+  it('says what it would cost where the limit is too low', async () => {
+    await expect(quoteExactOutput(fakeProvider({ price: 1_000_000n }), { ...wanted, maxIn: 1_004_999n })).rejects.toMatchObject({
+      code: 'insufficient_funds',
+      details: { mint: USDC, required: '1005000', available: '1004999' },
+    });
+    const sized = fakeProvider({ price: 1_000_000n, fail: withoutExactOut });
+    await expect(quoteExactOutput(sized, { ...wanted, maxIn: 1_000_000n })).rejects.toMatchObject({
+      code: 'insufficient_funds',
+      details: { required: '1005026', available: '1000000' },
+    });
+    await expect(quoteExactOutput(sized, { ...wanted, maxIn: 0n })).rejects.toMatchObject({ code: 'insufficient_funds' });
+  });
+
+  it.each([
+    ['a rate limit', new TransportError('rate_limited', 'Wait.', { details: { retryAfterMs: 1 } })],
+    ['an outage', answered(503)],
+    ['a bad request', answered(400)],
+  ])('never takes %s for a missing route', async (_, error) => {
+    const provider = fakeProvider({ price: 1n, fail: () => error });
+    await expect(quoteExactOutput(provider, wanted)).rejects.toBe(error);
+    expect(provider.asked.length).toBe(1);
+  });
+
+  it('tells a pair without any route, and one that pays nothing', async () => {
+    await expect(quoteExactOutput(fakeProvider({ price: 1n, fail: noRoute }), wanted)).rejects.toMatchObject({ code: 'no_route' });
+    const nothing = fakeProvider({ price: 1n, exactOut: false });
+    await expect(quoteExactOutput(nothing, wanted)).rejects.toMatchObject({ code: 'insufficient_funds' });
+  });
+
+  it('does not believe a quote that does not follow from its own numbers', async () => {
+    const liar = fakeProvider({ price: 1_000_000n, change: (quote) => ({ ...quote, maxInAmount: '1' }) });
+    await expect(quoteExactOutput(liar, wanted)).rejects.toMatchObject({ code: 'quote_mismatch' });
+  });
+
+  it('minds the price impact of what it returns', async () => {
+    const provider = fakeProvider({ price: 1_000_000n, change: (quote) => ({ ...quote, priceImpactBps: 101 }) });
+    await expect(quoteExactOutput(provider, { ...wanted, maxPriceImpactBps: 100 })).rejects.toMatchObject({
+      code: 'price_impact_too_high',
+      details: { priceImpactBps: 101, limitBps: 100 },
+    });
+  });
+
+  it('passes the bound on accounts on', async () => {
+    const provider = fakeProvider({ price: 1_000_000n });
+    await quoteExactOutput(provider, { ...wanted, maxAccounts: 32 });
+    expect(provider.asked[0]?.maxAccounts).toBe(32);
+  });
+});
+
+describe('checkQuote', () => {
+  const exactIn: QuoteIntent = { inputMint: USDC, outputMint: USDT, amount: 1_000_000n, swapMode: 'ExactIn', slippageBps: 50 };
+  const exactOut: QuoteIntent = { ...exactIn, swapMode: 'ExactOut' };
+  const price = fakeProvider({ price: 1_000_000n });
+
+  it.each<[string, QuoteIntent, Partial<Record<keyof SwapQuote, unknown>>]>([
+    ['other input', exactIn, { inputMint: USDT }],
+    ['other output', exactIn, { outputMint: USDC }],
+    ['other mode', exactIn, { swapMode: 'ExactOut' }],
+    ['other slippage', exactIn, { slippageBps: 51 }],
+    ['a fee', exactIn, { platformFeeBps: 1 }],
+    ['a fee of another type', exactIn, { platformFeeBps: '1' }],
+    ['a fee in the raw quote', exactIn, { raw: { platformFee: { amount: '1', feeBps: 1 } } }],
+    ['more input', exactIn, { inAmount: '1000001' }],
+    ['a higher bound on an exact input', exactIn, { maxInAmount: '1000001' }],
+    ['less output than slippage allows', exactIn, { minOutAmount: '994998' }],
+    ['more output than slippage allows', exactIn, { minOutAmount: '995002' }],
+    ['no output', exactIn, { outAmount: '0', minOutAmount: '0' }],
+    ['a malformed amount', exactIn, { outAmount: '1e6' }],
+    ['a negative amount', exactIn, { minOutAmount: '-1' }],
+    ['too little of an exact output', exactOut, { outAmount: '999999', minOutAmount: '999999' }],
+    ['a lower promise than an exact output', exactOut, { minOutAmount: '999999' }],
+    ['a higher promise than the output', exactOut, { minOutAmount: '1000001' }],
+    ['more input than slippage allows', exactOut, { maxInAmount: '1005002' }],
+    ['less input than slippage allows', exactOut, { maxInAmount: '1004998' }],
+  ])('refuses %s', async (_, intent, change) => {
+    const quote = await price.quote(intent);
+    expect(() => checkQuote(quote, intent)).not.toThrow();
+    expect(() => checkQuote({ ...quote, ...change } as SwapQuote, intent)).toThrow(
+      expect.objectContaining({ code: 'quote_mismatch', retry: 'fresh' }),
+    );
+  });
+
+  it('takes one unit of rounding either way', async () => {
+    const quote = await price.quote(exactIn);
+    for (const minOutAmount of ['994999', '995000', '995001']) expect(() => checkQuote({ ...quote, minOutAmount }, exactIn)).not.toThrow();
+  });
+
+  it('bounds a known price impact', async () => {
+    const quote = await price.quote(exactIn);
+    expect(() => checkImpact({ ...quote, priceImpactBps: 100 }, 100)).not.toThrow();
+    expect(() => checkImpact({ ...quote, priceImpactBps: null }, 100)).not.toThrow();
+    expect(() => checkImpact({ ...quote, priceImpactBps: 101 }, 100)).toThrow(expect.objectContaining({ code: 'price_impact_too_high' }));
+  });
+});
+
+describe('createFallback', () => {
+  const both = (options: {
+    firstFails?: (intent: QuoteIntent) => Error | undefined;
+    secondFails?: (intent: QuoteIntent) => Error | undefined;
+  }) => {
+    const runtime = fakeRuntime();
+    const sunsets: number[] = [];
+    const first = fakeProvider({ id: 'v1', price: 1_000_000n, ...(options.firstFails === undefined ? {} : { fail: options.firstFails }) });
+    const second = fakeProvider({
+      id: 'v2',
+      price: 1_000_000n,
+      exactOut: false,
+      ...(options.secondFails === undefined ? {} : { fail: options.secondFails }),
+    });
+    return {
+      runtime,
+      sunsets,
+      first,
+      second,
+      provider: createFallback({ first, second, runtime, onSunset: (status) => sunsets.push(status) }),
+    };
+  };
+
+  it('asks the first alone while it answers', async () => {
+    const { provider, second } = both({});
+    expect((await quoteExactOutput(provider, wanted)).provider).toBe('v1');
+    expect(second.asked).toEqual([]);
+  });
+
+  it('sizes with the second where the first has no exact output, for a minute', async () => {
+    const { provider, first, runtime } = both({ firstFails: withoutExactOut });
+    expect((await quoteExactOutput(provider, { ...wanted, seedIn: 1_006_000n })).provider).toBe('v2');
+    expect(first.asked.length).toBe(1);
+    runtime.advance(60_001);
+    expect((await provider.quote({ ...wanted, amount: 5n, swapMode: 'ExactIn' })).provider).toBe('v1');
+  });
+
+  it('tries the other one for an exact input without a route', async () => {
+    const { provider } = both({ firstFails: noRoute });
+    expect((await provider.quote({ ...wanted, amount: 500n, swapMode: 'ExactIn' })).provider).toBe('v2');
+    const { provider: neither } = both({ firstFails: noRoute, secondFails: noRoute });
+    await expect(neither.quote({ ...wanted, amount: 500n, swapMode: 'ExactIn' })).rejects.toMatchObject({ code: 'no_route' });
+  });
+
+  it.each([401, 404, 410])('leaves the first for good when it answers %i, and says so once', async (status) => {
+    const { provider, first, sunsets } = both({ firstFails: () => answered(status) });
+    expect(provider.supportsExactOut).toBe(true);
+    expect((await quoteExactOutput(provider, wanted)).provider).toBe('v2');
+    expect(provider.supportsExactOut).toBe(false);
+    await quoteExactOutput(provider, wanted);
+    expect(first.asked.length).toBe(1);
+    expect(sunsets).toEqual([status]);
+  });
+
+  it.each<[string, Error]>([
+    ['a rate limit', new TransportError('rate_limited', 'Wait.', { details: { retryAfterMs: 1 } })],
+    ['an outage', answered(503)],
+    ['a bad request', answered(400)],
+    ['a refused key', answered(403)],
+    ['garbage', new TransportError('invalid_response', 'No.', { details: { service: 'jupiter', reason: 'x' } })],
+  ])('does not change the provider over %s', async (_, error) => {
+    const { provider, second } = both({ firstFails: () => error });
+    for (const swapMode of ['ExactIn', 'ExactOut'] as const)
+      await expect(provider.quote({ ...wanted, amount: 5n, swapMode })).rejects.toBe(error);
+    expect(second.asked).toEqual([]);
+  });
+
+  it('builds with the provider that quoted', async () => {
+    const { provider } = both({});
+    const quote = await provider.quote({ ...wanted, amount: 500n, swapMode: 'ExactIn' });
+    await expect(provider.build(quote, USDC)).rejects.toThrow('not asked for');
+    await expect(provider.build({ ...quote, provider: 'other' }, USDC)).rejects.toMatchObject({ code: 'quote_mismatch' });
+  });
+});

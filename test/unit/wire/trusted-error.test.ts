@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest';
+import { errorCodes, type Moved } from '../../../src/errors.js';
+import { isBelievable } from '../../../src/wire/trusted-error.js';
+
+const untouched = { funds: 'untouched', moved: [] } as const;
+const swap: Moved = { kind: 'swap', signature: 'a' };
+const payment: Moved = { kind: 'payment', signature: 'b' };
+const disbelieved = (sent: boolean) => errorCodes.filter((code) => !isBelievable(code, untouched, sent));
+
+describe('what is believed of a service that quotes and builds', () => {
+  it('is nothing that only a party that signs, pays or sends can know', () => {
+    const ofPayers = [
+      'self_check_failed',
+      'signing_failed',
+      'payment_rejected',
+      'payment_uncertain',
+      'payment_in_progress',
+      'already_spent',
+    ];
+    expect(disbelieved(true).sort()).toEqual([...ofPayers].sort());
+    expect(disbelieved(false).sort()).toEqual([...ofPayers, 'swap_failed', 'swap_expired', 'swap_uncertain'].sort());
+  });
+
+  it('is of money only that nothing moved, where it was handed nothing', () => {
+    for (const funds of ['swapped', 'uncertain', 'spent'] as const)
+      expect(isBelievable('timeout', { funds, moved: [] }, false)).toBe(false);
+    expect(isBelievable('timeout', { funds: 'untouched', moved: [swap] }, false)).toBe(false);
+  });
+
+  it('is also what a signed swap did that it was handed, and never a payment', () => {
+    for (const funds of ['swapped', 'uncertain'] as const) expect(isBelievable('timeout', { funds, moved: [swap] }, true)).toBe(true);
+    expect(isBelievable('timeout', { funds: 'spent', moved: [swap] }, true)).toBe(false);
+    expect(isBelievable('timeout', { funds: 'swapped', moved: [swap, payment] }, true)).toBe(false);
+  });
+});
