@@ -1,6 +1,6 @@
 import type { Client } from './client.js';
 import { globalFetch, parseFetch, parseInstall, type ClientOptions } from './config/options.js';
-import { createPassage, type Passage } from './internal/reentrancy-guard.js';
+import { createReentrancyGuard, type ReentrancyGuard } from './internal/reentrancy-guard.js';
 
 /** Options of {@link HTTPInterceptor}: those of `createClient`, and when to take effect. */
 export interface InterceptorOptions extends ClientOptions {
@@ -26,7 +26,7 @@ export abstract class Interceptor {
   readonly fetch: Fetch;
   // What was global when this was made or last installed: where requests go out, unless the options name a fetch.
   #below: Fetch = globalThis.fetch;
-  readonly #passage: Passage | undefined;
+  readonly #guard: ReentrancyGuard | undefined;
   #installed: { readonly wrapper: Wrapper; stop(): void } | undefined;
 
   protected constructor(options: InterceptorOptions, create: (options: ClientOptions) => Client) {
@@ -35,7 +35,7 @@ export abstract class Interceptor {
     const given = parseFetch(fetch);
     if (given === undefined) globalFetch();
     // A fetch of the caller's may well call the global one: then its requests come by here again.
-    this.#passage = given === undefined ? undefined : createPassage(given);
+    this.#guard = given === undefined ? undefined : createReentrancyGuard(given);
     this.client = create({ ...rest, fetch: (...args) => this.#send(args) });
     this.fetch = (input, init) => this.client.fetch(input, init);
     if (install) this.install();
@@ -47,7 +47,7 @@ export abstract class Interceptor {
     const below = globalThis.fetch;
     let active = true;
     const fetch: Fetch = (input, init) => {
-      const ours = this.#passage?.isReturning(init) === true;
+      const ours = this.#guard?.isReturning(init) === true;
       return active && !ours ? this.client.fetch(input, init) : below(input, init);
     };
     const wrapper = Object.assign(fetch, { [WRAPPED]: () => (active ? undefined : below) });
@@ -70,7 +70,7 @@ export abstract class Interceptor {
 
   /** Sends what the client sends: down, never back to itself. */
   #send(args: Parameters<Fetch>): Promise<Response> {
-    if (this.#passage !== undefined) return this.#passage.send(...args);
+    if (this.#guard !== undefined) return this.#guard.send(...args);
     // Called bare, not as a member: browsers refuse a fetch whose `this` is not their window.
     const fetch = this.#below;
     return fetch(...args);

@@ -98,19 +98,19 @@ export function fits(receipt: Receipt, { state, host, payTo, mint, since, until 
 
 const RECEIPTS: unique symbol = Symbol.for('exact-change.receipts');
 
-interface Shelf {
+interface ReceiptRegistry {
   [RECEIPTS]?: WeakMap<object, () => Receipt> | undefined;
 }
 
-// One shelf for the process: a response that one copy of the package paid for shows its receipt to any other copy.
-function shelf(): WeakMap<object, () => Receipt> {
-  const place: typeof globalThis & Shelf = globalThis;
+// One registry for the process: a response that one copy of the package paid for shows its receipt to any other copy.
+function registry(): WeakMap<object, () => Receipt> {
+  const place: typeof globalThis & ReceiptRegistry = globalThis;
   return (place[RECEIPTS] ??= new WeakMap());
 }
 
 /** @internal Ties a receipt, as it stands whenever it is asked for, to the response that it paid for. */
 export function attachReceipt(response: Response, read: () => Receipt): void {
-  shelf().set(response, read);
+  registry().set(response, read);
 }
 
 /**
@@ -121,5 +121,5 @@ export function attachReceipt(response: Response, read: () => Receipt): void {
  * console.log(receiptOf(response)?.payment.amount);
  */
 export function receiptOf(response: Response): Receipt | undefined {
-  return shelf().get(response)?.();
+  return registry().get(response)?.();
 }

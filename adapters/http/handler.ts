@@ -23,9 +23,9 @@ const MAX_HEADERS = 16_384;
 const MAX_WAIT_MS = 24 * 60 * 60_000;
 
 /** What a request comes to; a `Response` is the answer itself. */
-type Call = (request: Request, url: URL) => Promise<unknown>;
+type HandledCall = (request: Request, url: URL) => Promise<unknown>;
 /** What each method comes to at one path. */
-type Place = ReadonlyMap<string, Call>;
+type MethodTable = ReadonlyMap<string, HandledCall>;
 
 /**
  * The REST interface over any transport, as one function from a `Request` to a `Response`: it never rejects, holds no key, keeps nothing between
@@ -56,12 +56,12 @@ export function createHandler(transport: Transport, options: HandlerOptions = {}
   };
 }
 
-function placesOf(transport: Transport, settings: HandlerSettings): ReadonlyMap<string, Place> {
+function placesOf(transport: Transport, settings: HandlerSettings): ReadonlyMap<string, MethodTable> {
   const { basePath, webhooks, callerOf } = settings;
   const routes = [...transportRoutes(transport, callerOf), ...(webhooks === undefined ? [] : webhookRoutes(webhooks, callerOf))];
-  const places = new Map<string, Map<string, Call>>();
-  const serve = ({ method, path }: { readonly method: string; readonly path: string }, call: Call) => {
-    const place = places.get(basePath + path) ?? new Map<string, Call>();
+  const places = new Map<string, Map<string, HandledCall>>();
+  const serve = ({ method, path }: { readonly method: string; readonly path: string }, call: HandledCall) => {
+    const place = places.get(basePath + path) ?? new Map<string, HandledCall>();
     // RFC 9110: HEAD is a GET whose answer keeps its body back.
     for (const one of method === 'GET' ? ['GET', 'HEAD'] : [method]) place.set(one, call);
     places.set(basePath + path, place);
@@ -90,7 +90,7 @@ class Written {
   }
 }
 
-async function answerOf(request: Request, places: ReadonlyMap<string, Place>, settings: HandlerSettings): Promise<unknown> {
+async function answerOf(request: Request, places: ReadonlyMap<string, MethodTable>, settings: HandlerSettings): Promise<unknown> {
   const size = [...request.headers].reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0);
   if (request.url.length > MAX_URL || size > MAX_HEADERS) {
     throw new RequestRefusal(

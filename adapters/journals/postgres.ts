@@ -8,7 +8,7 @@ import { ConfigError } from '../../src/errors.js';
 import { ledgerOver } from '../../src/journal/balance-ledger.js';
 import type { Coordination, Journal, Owner } from '../../src/journal/types.js';
 import { attemptsIn } from './postgres/attempts.js';
-import { booksIn } from './postgres/books.js';
+import { balancesIn } from './postgres/balances.js';
 import { sharedClaims } from './postgres/claims.js';
 import { nextIn } from './postgres/counters.js';
 import { createDatabase, guarded } from './postgres/database.js';
@@ -118,7 +118,7 @@ export function postgresJournal(options: PostgresJournalOptions): PostgresJourna
     ...attemptsIn(database, tables, { adding: events.adding, always: keepsEvents }),
     ...(keepsEvents && { outbox: events.outbox }),
     coordination: (owner) => ({
-      ledger: ledgerOver(booksIn(database, tables, owner)),
+      ledger: ledgerOver(balancesIn(database, tables, owner)),
       locks: {
         hold: (names, work, signals) => {
           const own = names.map((name) => JSON.stringify([...ownerParts(owner), name]));

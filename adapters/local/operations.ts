@@ -21,7 +21,7 @@ import type { Transport } from '../../src/transport.js';
 import { parseMint, parseSwapRequest, type ResolvedRequest } from '../../src/config/swap-request.js';
 import { U64_MAX } from '../../src/amount.js';
 import { checkOrder, checkWallet } from '../check-order.js';
-import { createBook } from '../../src/service/recorded-auto-pay.js';
+import { createRecordedAutoPay } from '../../src/service/recorded-auto-pay.js';
 import { autoPayStep } from '../../src/service/auto-pay.js';
 import { allBalances, balancesOf, type AccountReads } from './balance.js';
 import { parsedPayment } from '../../src/service/parse-payment.js';
@@ -80,15 +80,15 @@ export function createOperations(settings: LocalSettings, given: Rpc | undefined
     },
     parsePayment: (parts) => Promise.resolve(parsedPayment(parts, network)),
     autoPay: (request, options) =>
-      book === undefined ? autoPayStep(deps(), request, options?.signal) : book.step(request, options?.signal),
-    resume: async () => book?.resume(),
+      recorded === undefined ? autoPayStep(deps(), request, options?.signal) : recorded.step(request, options?.signal),
+    resume: async () => recorded?.resume(),
     async close() {
-      await book?.close();
+      await recorded?.close();
       rpc.close();
     },
   };
   const deps = () => ({ settings, rpc, transport: operations });
-  const book = settings.journal === undefined ? undefined : createBook(deps(), settings.journal);
+  const recorded = settings.journal === undefined ? undefined : createRecordedAutoPay(deps(), settings.journal);
   return operations;
 }
 

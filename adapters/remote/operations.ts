@@ -37,9 +37,9 @@ export function createRemote(settings: RemoteSettings): Transport {
   };
 }
 
-type Call = <Q, A>(operation: Operation<Q, A>, request: object, options: TransportOptions | undefined) => Promise<A>;
+type RemoteCall = <Q, A>(operation: Operation<Q, A>, request: object, options: TransportOptions | undefined) => Promise<A>;
 
-function createCall({ baseUrl, fetch, headers, timeoutMs, maxBodyBytes, runtime }: RemoteSettings): Call {
+function createCall({ baseUrl, fetch, headers, timeoutMs, maxBodyBytes, runtime }: RemoteSettings): RemoteCall {
   const common = { fetch, timeoutMs, maxBodyBytes, runtime };
   const asking = createHttp({ ...common, peer: servicePeer({ sent: false }) });
   // What is signed is handed over once: whether it arrived, the chain knows better than another try.

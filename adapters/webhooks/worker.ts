@@ -26,7 +26,7 @@ export interface Worker {
 }
 
 /** What became of one delivery. `status` is 0 where there was no answer. */
-type Outcome = { readonly told: true } | Failure;
+type TellingResult = { readonly told: true } | Failure;
 
 interface Failure {
   readonly told: false;
@@ -213,7 +213,7 @@ export function createWorker(parts: WorkerParts): Worker {
     return [];
   }
 
-  async function outcomeOf({ event }: OutboxJob, endpoint: Endpoint, stopped: AbortSignal): Promise<Outcome> {
+  async function outcomeOf({ event }: OutboxJob, endpoint: Endpoint, stopped: AbortSignal): Promise<TellingResult> {
     try {
       const { status, retryAfter } = await deliver(messageOf(endpoint, event, runtime.now()), stopped);
       if (status >= 200 && status < 300) return { told: true };

@@ -3,7 +3,7 @@ import { ConfigError } from '../errors.js';
 type Fetch = typeof globalThis.fetch;
 
 /** The way of requests through a fetch of the caller's, which may call the global fetch that pays, at once or later. */
-export interface Passage {
+export interface ReentrancyGuard {
   /** Sends a request through the caller's fetch, recognisable. */
   readonly send: Fetch;
   /** Whether a request was sent through here, and has come round to the global fetch. */
@@ -14,7 +14,7 @@ export interface Passage {
 const MOST_PENDING = 1_000;
 
 /** Requests are told by a member of their init that no fetch reads, or by coming while the caller's fetch is still being called. */
-export function createPassage(given: Fetch): Passage {
+export function createReentrancyGuard(given: Fetch): ReentrancyGuard {
   const mark = Symbol('exact-change.passing');
   let pending = 0;
   let calling = false;

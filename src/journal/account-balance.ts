@@ -8,7 +8,7 @@ export interface Known {
 }
 
 interface Seen extends Known {
-  /** How many holds the book had made when it was read and those that were open may have been in it or not; 0 where they were not. */
+  /** How many holds had been made on the account when it was read and those that were open may have been in it or not; 0 where they were not. */
   readonly doubtful: number;
 }
 
@@ -16,7 +16,7 @@ interface Seen extends Known {
 interface Held {
   readonly id: string;
   readonly amount: bigint;
-  /** How many holds the book had made before it. */
+  /** How many holds were made on the account before it. */
   readonly ordinal: number;
 }
 
@@ -35,7 +35,7 @@ export interface Reading {
 }
 
 /** One account: what it was last seen to hold, and what is promised to payments in flight. Plain data; each change makes a new one. */
-export interface Book {
+export interface AccountBalance {
   readonly known?: Seen | undefined;
   /** What was read last, whatever is known to have left since. */
   readonly reading?: Reading | undefined;
@@ -48,9 +48,9 @@ export interface Book {
 // More than leave while one balance is read.
 const REMEMBERED = 32;
 
-export const emptyBook: Book = { made: 0, holds: [], spent: [] };
+export const emptyBalance: AccountBalance = { made: 0, holds: [], spent: [] };
 
-export function heldOf({ holds }: Book): bigint {
+export function heldOf({ holds }: AccountBalance): bigint {
   return holds.reduce((sum, { amount }) => sum + amount, 0n);
 }
 
@@ -58,9 +58,9 @@ export function heldOf({ holds }: Book): bigint {
 export type IsFresh = (at: number) => boolean;
 
 /** What can be spent: the balance less what is promised, undefined if it was not seen lately. */
-export function availableIn(book: Book, isFresh: IsFresh): bigint | undefined {
-  if (book.known === undefined || !isFresh(book.known.at)) return undefined;
-  const free = book.known.amount - heldOf(book);
+export function availableIn(balance: AccountBalance, isFresh: IsFresh): bigint | undefined {
+  if (balance.known === undefined || !isFresh(balance.known.at)) return undefined;
+  const free = balance.known.amount - heldOf(balance);
   return free > 0n ? free : 0n;
 }
 
@@ -71,39 +71,39 @@ export function availableIn(book: Book, isFresh: IsFresh): bigint | undefined {
  *
  * @param moved - What is known to have come in, or gone out, since the last time.
  */
-export function see(before: Book, { amount, at, slot }: Known, moved = 0n): Book {
+export function see(before: AccountBalance, { amount, at, slot }: Known, moved = 0n): AccountBalance {
   const isNews = slot !== undefined && slot >= (before.reading?.slot ?? 0);
-  const book = isNews ? { ...before, reading: { amount, slot } } : before;
-  const { known } = book;
-  const held = heldOf(book);
+  const balance = isNews ? { ...before, reading: { amount, slot } } : before;
+  const { known } = balance;
+  const held = heldOf(balance);
   const expected = known === undefined ? undefined : known.amount + moved;
   if (known !== undefined && expected !== undefined && amount <= expected && amount >= expected - held) {
-    return { ...book, known: { ...known, amount: expected, at } };
+    return { ...balance, known: { ...known, amount: expected, at } };
   }
   // It may have been read before a payment that is known to have left.
   const missed =
-    slot === undefined ? 0n : book.spent.reduce((sum, one) => (one.slot !== undefined && one.slot > slot ? sum + one.amount : sum), 0n);
+    slot === undefined ? 0n : balance.spent.reduce((sum, one) => (one.slot !== undefined && one.slot > slot ? sum + one.amount : sum), 0n);
   const left = amount > missed ? amount - missed : 0n;
-  return { ...book, known: { amount: left, at, slot, doubtful: held > 0n ? book.made : 0 } };
+  return { ...balance, known: { amount: left, at, slot, doubtful: held > 0n ? balance.made : 0 } };
 }
 
-export function forget({ known: _known, ...book }: Book): Book {
-  return book;
+export function forget({ known: _known, ...balance }: AccountBalance): AccountBalance {
+  return balance;
 }
 
 /** Promises an amount to an attempt; nothing where it has its promise, or the chain shows that it lately spent it. */
-export function hold(book: Book, id: string, amount: bigint): Book {
-  const gone = book.spent.find((one) => one.id === id);
+export function hold(balance: AccountBalance, id: string, amount: bigint): AccountBalance {
+  const gone = balance.spent.find((one) => one.id === id);
   // Spent only because its client closed: whether it has left is open again, and so is what there is.
   if (gone !== undefined && gone.slot === undefined)
-    return hold(forget({ ...book, spent: book.spent.filter((one) => one !== gone) }), id, amount);
-  if (gone !== undefined || isHeld(book, id)) return book;
-  return { ...book, made: book.made + 1, holds: [...book.holds, { id, amount, ordinal: book.made }] };
+    return hold(forget({ ...balance, spent: balance.spent.filter((one) => one !== gone) }), id, amount);
+  if (gone !== undefined || isHeld(balance, id)) return balance;
+  return { ...balance, made: balance.made + 1, holds: [...balance.holds, { id, amount, ordinal: balance.made }] };
 }
 
 /** The tokens stayed. */
-export function release(book: Book, id: string): Book {
-  return { ...book, holds: without(book, id) };
+export function release(balance: AccountBalance, id: string): AccountBalance {
+  return { ...balance, holds: without(balance, id) };
 }
 
 /**
@@ -111,11 +111,11 @@ export function release(book: Book, id: string): Book {
  *
  * @param slot - Where they did, as the chain shows it.
  */
-export function spend(book: Book, id: string, slot?: number): Book {
-  const held = book.holds.find((one) => one.id === id);
-  if (held === undefined) return book;
+export function spend(balance: AccountBalance, id: string, slot?: number): AccountBalance {
+  const held = balance.holds.find((one) => one.id === id);
+  if (held === undefined) return balance;
   const { amount, ordinal } = held;
-  const after = { ...book, holds: without(book, id), spent: [...book.spent, { id, amount, slot }].slice(-REMEMBERED) };
+  const after = { ...balance, holds: without(balance, id), spent: [...balance.spent, { id, amount, slot }].slice(-REMEMBERED) };
   const { known } = after;
   if (known === undefined) return after;
   const left = { ...after, known: { ...known, amount: known.amount > amount ? known.amount - amount : 0n } };
@@ -125,15 +125,15 @@ export function spend(book: Book, id: string, slot?: number): Book {
 }
 
 /** Whether an attempt lately spent what it was promised. */
-export function isSpent({ spent }: Book, id: string): boolean {
+export function isSpent({ spent }: AccountBalance, id: string): boolean {
   return spent.some((one) => one.id === id);
 }
 
 /** Whether an attempt has its promise. */
-export function isHeld({ holds }: Book, id: string): boolean {
+export function isHeld({ holds }: AccountBalance, id: string): boolean {
   return holds.some((one) => one.id === id);
 }
 
-function without({ holds }: Book, id: string): readonly Held[] {
+function without({ holds }: AccountBalance, id: string): readonly Held[] {
   return holds.filter((one) => one.id !== id);
 }

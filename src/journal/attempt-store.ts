@@ -2,9 +2,9 @@ import { counts, type Cap } from '../policy/caps.js';
 import type { Cost } from '../policy/cost.js';
 import { copyOf } from './attempt-json.js';
 import { costIn, countedAt, countsLonger, dropsSwap, lacksRoom, mayRelease } from './counting.js';
-import { isHanded } from './service-attempts.js';
+import { isFromService } from './service-attempts.js';
 import { attemptStates, mayFollow, openStates } from './states.js';
-import { createTally, type Tally } from './spend-window.js';
+import { createSpendWindow, type SpendWindow } from './spend-window.js';
 import type { Attempt, AttemptFilter, CapBlock, KeyTaken, Owner } from './types.js';
 
 // Closed attempts that no window counts are kept only while there are no more than this in all.
@@ -12,14 +12,14 @@ const KEPT = 10_000;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** What caps tell payments apart by. */
-export interface Place extends Owner {
+export interface CapScope extends Owner {
   readonly host: string;
   readonly payTo: string;
   readonly mint: string;
 }
 
 /** What the forgotten attempts at a place took: caps without a window count it for ever. */
-export interface Carried extends Place {
+export interface Carried extends CapScope {
   readonly cost: Cost;
   /** When the latest of it left. Milliseconds since the epoch. */
   readonly until: number;
@@ -65,8 +65,8 @@ interface Kept {
 
 /** One place: what its attempts take, over time, by unit. */
 interface Spot {
-  readonly place: Place;
-  readonly tallies: Map<string, Tally>;
+  readonly place: CapScope;
+  readonly windows: Map<string, SpendWindow>;
   readonly carried: Map<string, bigint>;
   carriedUntil: number;
 }
@@ -85,10 +85,10 @@ export function createAttemptStore({ attempts, carried, widestMs: widest }: Part
   let widestMs = Math.max(DAY_MS, widest ?? 0);
 
   const spotsOf = (owner: Owner): Map<string, Spot> => entry(owners, ownerName(owner), () => new Map<string, Spot>());
-  const spotOf = ({ wallet, network, host, payTo, mint }: Place): Spot =>
+  const spotOf = ({ wallet, network, host, payTo, mint }: CapScope): Spot =>
     entry(spotsOf({ wallet, network }), placeName({ host, payTo, mint }), () => ({
       place: { wallet, network, host, payTo, mint },
-      tallies: new Map(),
+      windows: new Map(),
       carried: new Map(),
       carriedUntil: -Infinity,
     }));
@@ -97,8 +97,8 @@ export function createAttemptStore({ attempts, carried, widestMs: widest }: Part
     for (const name of namesOf(attempt)) entry(index, name, () => new Set()).add(attempt.id);
     const cost = costIn(attempt);
     if (cost.size > 0) {
-      const { tallies } = spotOf(attempt);
-      for (const [unit, value] of cost) entry(tallies, unit, createTally).add(countedAt(attempt), value);
+      const { windows } = spotOf(attempt);
+      for (const [unit, value] of cost) entry(windows, unit, createSpendWindow).add(countedAt(attempt), value);
     }
     if (isClosed(attempt)) closed.add(attempt.id);
     if (openStates.includes(attempt.state)) undecided.set(attempt.id, attempt);
@@ -113,13 +113,13 @@ export function createAttemptStore({ attempts, carried, widestMs: widest }: Part
     closed.delete(attempt.id);
     const cost = costIn(attempt);
     if (cost.size === 0) return;
-    const { tallies, carried: gone } = spotOf(attempt);
+    const { windows, carried: gone } = spotOf(attempt);
     for (const [unit, value] of cost) {
-      const tally = tallies.get(unit);
-      tally?.subtract(countedAt(attempt), value);
-      if (tally?.size === 0) tallies.delete(unit);
+      const window = windows.get(unit);
+      window?.subtract(countedAt(attempt), value);
+      if (window?.size === 0) windows.delete(unit);
     }
-    if (tallies.size === 0 && gone.size === 0) spotsOf(attempt).delete(placeName(attempt));
+    if (windows.size === 0 && gone.size === 0) spotsOf(attempt).delete(placeName(attempt));
   };
   const restore = (attempt: Attempt): void => {
     const before = kept.get(attempt.id);
@@ -133,7 +133,7 @@ export function createAttemptStore({ attempts, carried, widestMs: widest }: Part
     leave(before.attempt);
     kept.delete(id);
   };
-  const carry = (place: Place, cost: Cost, at: number): void => {
+  const carry = (place: CapScope, cost: Cost, at: number): void => {
     if (cost.size === 0) return;
     const spot = spotOf(place);
     for (const [unit, value] of cost) spot.carried.set(unit, (spot.carried.get(unit) ?? 0n) + value);
@@ -152,10 +152,10 @@ export function createAttemptStore({ attempts, carried, widestMs: widest }: Part
   const used = (owner: Owner, cap: Cap, now: number): bigint => {
     const since = cap.windowMs === undefined ? -Infinity : now - cap.windowMs;
     let sum = 0n;
-    for (const { place, tallies, carried: gone, carriedUntil } of spotsOf(owner).values()) {
+    for (const { place, windows, carried: gone, carriedUntil } of spotsOf(owner).values()) {
       if (!counts(cap, place)) continue;
-      const tally = tallies.get(cap.unit);
-      sum += (cap.windowMs === undefined ? tally?.total : tally?.after(since)) ?? 0n;
+      const window = windows.get(cap.unit);
+      sum += (cap.windowMs === undefined ? window?.total : window?.after(since)) ?? 0n;
       // Of what is forgotten, a window wider than any before counts too much rather than too little.
       if (carriedUntil > since) sum += gone.get(cap.unit) ?? 0n;
     }
@@ -246,7 +246,7 @@ export function createAttemptStore({ attempts, carried, widestMs: widest }: Part
 
 /** Nothing more will happen to it: what is left of it is a receipt, or what its swaps cost. */
 export function isClosed({ state, delivered, fingerprint }: Attempt): boolean {
-  return state === 'unsettled' || state === 'unpaid' || (state === 'settled' && (delivered || isHanded({ fingerprint })));
+  return state === 'unsettled' || state === 'unpaid' || (state === 'settled' && (delivered || isFromService({ fingerprint })));
 }
 
 function carriedAt({ place, carried, carriedUntil }: Spot): Carried[] {
@@ -258,7 +258,7 @@ function isOf({ wallet, network }: Owner, owner: Owner): boolean {
 }
 
 const ownerName = ({ wallet, network }: Owner) => `${network} ${wallet}`;
-const placeName = ({ host, payTo, mint }: Omit<Place, keyof Owner>) => JSON.stringify([host, payTo, mint]);
+const placeName = ({ host, payTo, mint }: Omit<CapScope, keyof Owner>) => JSON.stringify([host, payTo, mint]);
 /** Whether a repeated call without a key may have to do with it: what was delivered is over, however often the same is bought. */
 export function isFoundByRequest({ delivered, resigns }: Attempt): boolean {
   return !delivered || resigns !== undefined;

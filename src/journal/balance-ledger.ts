@@ -1,6 +1,6 @@
 import {
   availableIn,
-  emptyBook,
+  emptyBalance,
   forget,
   heldOf,
   hold,
@@ -9,7 +9,7 @@ import {
   release,
   see,
   spend,
-  type Book,
+  type AccountBalance,
   type IsFresh,
   type Known,
   type Reading,
@@ -40,42 +40,43 @@ export interface Taken {
   readonly before: Reading | undefined;
 }
 
-/** Where books are kept. A change is made to the book as it stands, and by no other call meanwhile. */
-export interface BookShelf {
-  read(account: string): Promise<Book>;
-  change<T>(account: string, change: (book: Book) => { readonly book: Book; readonly result: T }): Promise<T>;
+/** Where balances are kept. A change is made to the balance as it stands, and by no other call meanwhile. */
+export interface BalanceStore {
+  read(account: string): Promise<AccountBalance>;
+  change<T>(account: string, change: (balance: AccountBalance) => { readonly balance: AccountBalance; readonly result: T }): Promise<T>;
 }
 
-/** A ledger over books, wherever they are kept. */
-export function ledgerOver({ read, change }: BookShelf): Ledger {
-  const to = (account: string, next: (book: Book) => Book) => change(account, (book) => ({ book: next(book), result: undefined }));
+/** A ledger over balances, wherever they are kept. */
+export function ledgerOver({ read, change }: BalanceStore): Ledger {
+  const to = (account: string, next: (balance: AccountBalance) => AccountBalance) =>
+    change(account, (balance) => ({ balance: next(balance), result: undefined }));
   return {
     available: async (account, isFresh) => availableIn(await read(account), isFresh),
     held: async (account) => heldOf(await read(account)),
-    see: (account, known, moved) => to(account, (book) => see(book, known, moved)),
+    see: (account, known, moved) => to(account, (balance) => see(balance, known, moved)),
     forget: (account) => to(account, forget),
     take: (account, id, amount, isFresh) =>
-      change(account, (book) => {
-        const isThere = !isSpent(book, id) && (availableIn(book, isFresh) ?? 0n) >= amount;
-        const taken = { before: book.reading };
-        if (isThere) return { book: hold(book, id, amount), result: taken };
-        return { book, result: isHeld(book, id) ? taken : undefined };
+      change(account, (balance) => {
+        const isThere = !isSpent(balance, id) && (availableIn(balance, isFresh) ?? 0n) >= amount;
+        const taken = { before: balance.reading };
+        if (isThere) return { balance: hold(balance, id, amount), result: taken };
+        return { balance, result: isHeld(balance, id) ? taken : undefined };
       }),
-    hold: (account, id, amount) => to(account, (book) => hold(book, id, amount)),
-    spend: (account, id, slot) => to(account, (book) => spend(book, id, slot)),
-    release: (account, id) => to(account, (book) => release(book, id)),
+    hold: (account, id, amount) => to(account, (balance) => hold(balance, id, amount)),
+    spend: (account, id, slot) => to(account, (balance) => spend(balance, id, slot)),
+    release: (account, id) => to(account, (balance) => release(balance, id)),
   };
 }
 
 /** A ledger in memory: no await between a read and its write makes each change one step. */
 export function createLedger(): Ledger {
-  const books = new Map<string, Book>();
-  const bookOf = (account: string) => books.get(account) ?? emptyBook;
+  const balances = new Map<string, AccountBalance>();
+  const balanceOf = (account: string) => balances.get(account) ?? emptyBalance;
   return ledgerOver({
-    read: (account) => Promise.resolve(bookOf(account)),
+    read: (account) => Promise.resolve(balanceOf(account)),
     change: (account, change) => {
-      const { book, result } = change(bookOf(account));
-      books.set(account, book);
+      const { balance, result } = change(balanceOf(account));
+      balances.set(account, balance);
       return Promise.resolve(result);
     },
   });

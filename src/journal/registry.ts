@@ -24,12 +24,12 @@ interface Shared {
 
 const SHARED: unique symbol = Symbol.for('exact-change.wallets.3');
 
-interface Shelf {
+interface Registry {
   [SHARED]?: Shared | undefined;
 }
 
 function shared(): Shared {
-  const place: Shelf = globalThis as Shelf; // The global object has room for anything.
+  const place: Registry = globalThis as Registry; // The global object has room for anything.
   return (place[SHARED] ??= { wallets: new Map(), counts: new Map() });
 }
 

@@ -1,5 +1,5 @@
 /** Sums over time that need no walk over all that was added. */
-export interface Tally {
+export interface SpendWindow {
   readonly total: bigint;
   /** How many values were added, less those that were taken back. */
   readonly size: number;
@@ -11,7 +11,7 @@ export interface Tally {
 }
 
 /** A Fenwick tree over the times, which come nearly in order: a time that comes late rebuilds it. */
-export function createTally(): Tally {
+export function createSpendWindow(): SpendWindow {
   let times: number[] = [];
   let values: bigint[] = [];
   // How many values are in each time: a time without any is left out of the next rebuild.

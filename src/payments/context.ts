@@ -10,14 +10,14 @@ import type { Rpc } from '../solana/rpc/rpc.js';
 import type { Lifetime } from '../solana/types.js';
 import type { Transport } from '../transport.js';
 import { createHistories, type Histories } from './reconcile/account-history.js';
-import { guardCoordination, guardJournal } from './journal-timeouts.js';
-import { guardTransport, patientLocks } from './transport-timeouts.js';
+import { coordinationWithTimeouts, journalWithTimeouts } from './journal-timeouts.js';
+import { transportWithTimeouts, locksWithTimeout } from './transport-timeouts.js';
 
 // Half of a slow slot: fresh enough to last, old enough to serve calls that come together.
 const BLOCKHASH_MAX_AGE_MS = 2_000;
 
 /** What every step of the flow works with. */
-export interface Core extends Coordination {
+export interface PaymentContext extends Coordination {
   readonly config: Config;
   readonly events: Events;
   readonly rpc: Rpc;
@@ -37,47 +37,47 @@ export interface Core extends Coordination {
 
 /** What composes the transports that options name: this part of the library knows none. */
 export interface Composition {
-  /** Jupiter, and the core's own connection. */
+  /** Jupiter, and the context's own connection. */
   local(config: Config, rpc: Rpc): Transport;
   /** The service at an address. */
   remote(apiUrl: string, config: Config): Transport;
 }
 
-export function createCore(config: Config, events: Events, compose: Composition): Core {
+export function createContext(config: Config, events: Events, compose: Composition): PaymentContext {
   const rpc = connectTo(config);
   const own = compose.local(config, rpc);
-  return coreOver(config, events, rpc, transportOf(config, compose) ?? own, walletOf(config.signer.address, config.network), own);
+  return contextOver(config, events, rpc, transportOf(config, compose) ?? own, walletOf(config.signer.address, config.network), own);
 }
 
 /** What another operator runs. */
 function transportOf(config: Config, compose: Composition): Transport | undefined {
   const { apiUrl, transport, timeouts } = config;
   if (apiUrl !== undefined) return compose.remote(apiUrl, config);
-  return transport === undefined ? undefined : guardTransport(transport, timeouts.jupiter);
+  return transport === undefined ? undefined : transportWithTimeouts(transport, timeouts.jupiter);
 }
 
-/** A core over a connection and a transport that are there already. Without `prices` the transport is trusted with them: it is our own. */
-export function coreOver(
+/** A context over a connection and a transport that are there already. Without `prices` the transport is trusted with them: it is our own. */
+export function contextOver(
   config: Config,
   events: Events,
   rpc: Rpc,
   transport: Transport,
   wallet: Wallet,
   prices: Pick<Transport, 'quote'> = transport,
-): Core {
+): PaymentContext {
   const { network, runtime, journal, timeouts } = config;
   const shared = journal?.coordination?.({ wallet: config.signer.address, network });
-  const coordination = shared === undefined ? wallet.coordination : guardCoordination(shared, timeouts.journal);
+  const coordination = shared === undefined ? wallet.coordination : coordinationWithTimeouts(shared, timeouts.journal);
   return {
     ...coordination,
-    locks: patientLocks(coordination.locks),
+    locks: locksWithTimeout(coordination.locks),
     config,
     events,
     rpc,
     transport,
     prices,
     wallet,
-    journal: journal === undefined ? wallet.journal : guardJournal(journal, timeouts.journal),
+    journal: journal === undefined ? wallet.journal : journalWithTimeouts(journal, timeouts.journal),
     histories: createHistories(rpc, runtime),
     blockhashes: createBlockhashSource(rpc, runtime, BLOCKHASH_MAX_AGE_MS),
     ready: askOnce(() => checkNetwork(rpc, network)),

@@ -17,13 +17,13 @@ import type { PaymentRequired } from '../protocols/x402/types.js';
 import { checkFit } from './plan/swap-quote.js';
 import { checkBalances } from './plan/check-balances.js';
 import { choose } from './plan/choose.js';
-import { createCore, type Composition, type Core } from './context.js';
-import { follow } from './reconcile/payment-monitor.js';
+import { createContext, type Composition, type PaymentContext } from './context.js';
+import { monitorPayment } from './reconcile/payment-monitor.js';
 import { untilAborted } from '../internal/deadline.js';
 import { ownerOf } from './owner.js';
 import { makePlan, usesOf } from './plan/plan.js';
-import { checkOrigin, newId, prepare, purchase, type PurchaseOptions } from './pay.js';
-import { resume, takeUp } from './reconcile/resume.js';
+import { checkOrigin, newId, prepare, payForCall, type PurchaseOptions } from './pay.js';
+import { resume, resumeOnce } from './reconcile/resume.js';
 import { runSwap } from './execute/run-swap.js';
 import { readHoldings } from './plan/holdings.js';
 
@@ -73,60 +73,60 @@ export interface Engine {
 }
 
 export function createEngine(config: Config, events: Events, compose: Composition): Engine {
-  const core = createCore(config, events, compose);
+  const context = createContext(config, events, compose);
   const wallet = config.signer.address;
   return {
-    purchase: (call, unpaid, terms, options) => purchase(core, call, unpaid, terms, options),
-    plan: (call, unpaid, terms) => makePlan(core, call, unpaid, terms),
-    pay: (paymentRequired, options) => pay(core, paymentRequired, options),
+    purchase: (call, unpaid, terms, options) => payForCall(context, call, unpaid, terms, options),
+    plan: (call, unpaid, terms) => makePlan(context, call, unpaid, terms),
+    pay: (paymentRequired, options) => pay(context, paymentRequired, options),
     async swap(request, signal) {
-      const emit = events.emitter(newId(core));
-      await untilAborted(core.ready(), signal);
-      const swapped = await runSwap(core, { request: parseSwapRequest(request, config), emit, signal });
+      const emit = events.emitter(newId(context));
+      await untilAborted(context.ready(), signal);
+      const swapped = await runSwap(context, { request: parseSwapRequest(request, config), emit, signal });
       return { ...swapped.record, feeLamports: swapped.feeLamports.toString() };
     },
     async quote(request, signal) {
       const asked = parseSwapRequest(request, config);
-      const quote = await core.transport.quote(asked, { signal });
+      const quote = await context.transport.quote(asked, { signal });
       checkFit(quote, asked);
       return showable(quote);
     },
     balance: async (mint, signal) => {
       const mints =
         mint === undefined ? undefined : (typeof mint === 'string' ? [mint] : mint).map((one) => parseMint('mint', one, config.network));
-      const balances = await core.transport.balance({ wallet, ...(mints === undefined ? {} : { mint: mints }) }, { signal });
+      const balances = await context.transport.balance({ wallet, ...(mints === undefined ? {} : { mint: mints }) }, { signal });
       checkBalances(balances, mints, config.network);
       return balances;
     },
     async *receipts(filter) {
       const { since } = filter;
-      for await (const { receipt } of core.journal.attempts(ownerOf(core), since === undefined ? {} : { since })) {
+      for await (const { receipt } of context.journal.attempts(ownerOf(context), since === undefined ? {} : { since })) {
         if (receipt !== undefined && fits(receipt, filter)) yield receipt;
       }
     },
-    resume: () => resume(core),
+    resume: () => resume(context),
     async spent() {
       const spends: Attempt[] = [];
       // Only a cap for each host or payee needs to know which there are.
       if (config.policy.caps.some(({ host, payTo }) => host === '*' || payTo === '*')) {
-        for await (const attempt of core.journal.attempts(ownerOf(core))) spends.push(attempt);
+        for await (const attempt of context.journal.attempts(ownerOf(context))) spends.push(attempt);
       }
-      return usesOf(core, capsSeen(config.policy, spends));
+      return usesOf(context, capsSeen(config.policy, spends));
     },
     async warm() {
-      await Promise.all([core.ready(), core.blockhashes.fresh(), readHoldings(core, pinnedMints(config.network), undefined)]);
+      await Promise.all([context.ready(), context.blockhashes.fresh(), readHoldings(context, pinnedMints(config.network), undefined)]);
     },
     close() {
-      core.closing.abort(clientClosed());
-      core.rpc.close();
+      context.closing.abort(clientClosed());
+      context.rpc.close();
       return Promise.resolve();
     },
   };
 }
 
-async function pay(core: Core, given: PaymentRequired | Response, { url, signal }: PayOptions): Promise<Payment> {
-  const startedAt = core.config.runtime.now();
-  const terms = await readTerms(core, given, url, signal);
+async function pay(context: PaymentContext, given: PaymentRequired | Response, { url, signal }: PayOptions): Promise<Payment> {
+  const startedAt = context.config.runtime.now();
+  const terms = await readTerms(context, given, url, signal);
   const at = url ?? terms.url;
   if (at === undefined)
     throw new ConfigError(
@@ -137,19 +137,19 @@ async function pay(core: Core, given: PaymentRequired | Response, { url, signal 
       },
     );
   checkUrl(at);
-  const id = newId(core);
-  const emit = core.events.emitter(id);
+  const id = newId(context);
+  const emit = context.events.emitter(id);
   const moved: Moved[] = [];
   try {
-    await untilAborted(core.ready(), signal);
-    await takeUp(core);
-    const choice = await choose(core, terms, { host: new URL(at).host, signal, quote: false });
+    await untilAborted(context.ready(), signal);
+    await resumeOnce(context);
+    const choice = await choose(context, terms, { host: new URL(at).host, signal, quote: false });
     // What the header is presented with is the caller's to know, so no other call adopts this payment.
     const place = { url: at, method: 'GET', fingerprint: id };
-    const open = await prepare(core, { id, place, choice, signal, emit, moved, startedAt });
+    const open = await prepare(context, { id, place, choice, signal, emit, moved, startedAt });
     // It is not presented here: what comes of it is the chain's to say.
-    void follow(core, open, emit);
-    await core.claims.drop(id).catch(() => undefined);
+    void monitorPayment(context, open, emit);
+    await context.claims.drop(id).catch(() => undefined);
     return { header: open.attempt.payment.header, receipt: open.attempt.receipt };
   } catch (error) {
     if (!isExactChangeError(error)) throw error;
@@ -161,14 +161,14 @@ async function pay(core: Core, given: PaymentRequired | Response, { url, signal 
 
 /** Terms that we have read ourselves are taken as they are; any other object is read as a body whose origin only the caller can know. */
 async function readTerms(
-  core: Core,
+  context: PaymentContext,
   given: PaymentRequired | Response,
   url: string | undefined,
   signal: AbortSignal | undefined,
 ): Promise<PaymentRequired> {
   if (isParsed(given)) return given;
   const terms = isResponse(given)
-    ? await readPaymentRequired(given, { timeoutMs: core.config.timeouts.terms, signal })
+    ? await readPaymentRequired(given, { timeoutMs: context.config.timeouts.terms, signal })
     : parsePaymentRequired({ body: given });
   if (terms !== undefined) return terms;
   throw new ProtocolError('malformed_payment_required', 'This asks for no x402 payment. Give a 402 with payment terms, or its terms.', {

@@ -2,10 +2,10 @@ import { isExactChangeError, TransportError } from '../errors.js';
 import type { Coordination, Journal } from '../journal/types.js';
 import { bounded } from '../internal/bounded.js';
 
-type Call = <T>(step: string, work: () => Promise<T>) => Promise<T>;
+type TimedCall = <T>(step: string, work: () => Promise<T>) => Promise<T>;
 
 /** A journal that fails, or does not answer in time, rejects with `journal_unavailable`: money moves only where it is on record before. */
-export function guardJournal(journal: Journal, timeoutMs: number): Journal {
+export function journalWithTimeouts(journal: Journal, timeoutMs: number): Journal {
   const call = callWithin(timeoutMs);
   const owners = journal.owners?.bind(journal);
   return {
@@ -21,7 +21,7 @@ export function guardJournal(journal: Journal, timeoutMs: number): Journal {
 }
 
 /** The same for what several processes share. Waiting for a lock is the caller's to bound. */
-export function guardCoordination({ ledger, locks, claims, next }: Coordination, timeoutMs: number): Coordination {
+export function coordinationWithTimeouts({ ledger, locks, claims, next }: Coordination, timeoutMs: number): Coordination {
   const call = callWithin(timeoutMs);
   // By attempt: a claim that arrives late must not outlive the drop that was asked for after it.
   const claiming = new Map<string, Promise<unknown>>();
@@ -56,7 +56,7 @@ export function guardCoordination({ ledger, locks, claims, next }: Coordination,
   };
 }
 
-function callWithin(timeoutMs: number): Call {
+function callWithin(timeoutMs: number): TimedCall {
   const late = () => new Error(`The journal did not answer within timeouts.journal, ${timeoutMs} ms.`);
   return async (step, work) => {
     try {
@@ -74,7 +74,7 @@ function callWithin(timeoutMs: number): Call {
   };
 }
 
-async function* eachWithin<T>(call: Call, list: () => AsyncIterable<T>): AsyncIterable<T> {
+async function* eachWithin<T>(call: TimedCall, list: () => AsyncIterable<T>): AsyncIterable<T> {
   const iterator = list()[Symbol.asyncIterator]();
   try {
     for (;;) {

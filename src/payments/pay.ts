@@ -12,19 +12,19 @@ import type { Receipt } from '../receipt.js';
 import type { Call } from '../internal/request.js';
 import { readPaymentRequired } from '../protocols/x402/read.js';
 import type { PaymentRequired } from '../protocols/x402/types.js';
-import { adopt, inProgress, underKey } from './reconcile/earlier-payment.js';
+import { resumeEarlierPayment, inProgress, underKey } from './reconcile/earlier-payment.js';
 import { approvalFor } from './execute/approval.js';
 import { choose, type Choice, type ChooseOptions } from './plan/choose.js';
-import type { Core } from './context.js';
+import type { PaymentContext } from './context.js';
 import { fingerprintOf } from './plan/fingerprint.js';
-import type { Open } from './reconcile/payment-monitor.js';
-import { leave } from './execute/release-claim.js';
+import type { OpenPayment } from './reconcile/payment-monitor.js';
+import { releaseClaim } from './execute/release-claim.js';
 import { outcomes } from './execute/outcomes.js';
 import { spendOf } from './plan/plan.js';
 import { present, type Rejected } from './execute/present.js';
 import { endUnpaid } from './reconcile/orphaned-attempts.js';
-import { abandon, freeDeadOnes, takeUp, takeUpAgain } from './reconcile/resume.js';
-import { secure } from './execute/fund.js';
+import { abandon, freeOrphanedBudget, resumeOnce, resumeWithNextCall } from './reconcile/resume.js';
+import { fundPayment } from './execute/fund.js';
 import { checkHeader, signPayment } from './execute/sign-payment.js';
 import { costFor, costForSwap } from './execute/receipt-cost.js';
 import type { Swapped } from './execute/run-swap.js';
@@ -34,8 +34,8 @@ const ID_BYTES = 12;
 const noop = (): void => undefined;
 
 /** A new attempt's id. */
-export function newId(core: Core): string {
-  return hex.encode(core.config.runtime.randomBytes(ID_BYTES));
+export function newId(context: PaymentContext): string {
+  return hex.encode(context.config.runtime.randomBytes(ID_BYTES));
 }
 
 /** What a caller says of one call besides the request itself. */
@@ -46,45 +46,45 @@ export interface PurchaseOptions {
 }
 
 /** Pays for a call that was answered with terms, and returns the answer to the paid request. */
-export async function purchase(
-  core: Core,
+export async function payForCall(
+  context: PaymentContext,
   call: Call,
   unpaid: Response,
   terms: PaymentRequired,
   options: PurchaseOptions,
 ): Promise<Response> {
-  const startedAt = core.config.runtime.now();
-  const id = newId(core);
-  const emit = core.events.emitter(id);
+  const startedAt = context.config.runtime.now();
+  const id = newId(context);
+  const emit = context.events.emitter(id);
   const moved: Moved[] = [];
   const { idempotencyKey, repeatable = false } = options;
   try {
     // Where a redirect led, the terms are that place's, and so is the paid request.
     const url = unpaid.url === '' ? call.url : unpaid.url;
-    checkRequest(core, call, unpaid, url);
+    checkRequest(context, call, unpaid, url);
     emit('payment.required', { url, method: call.method, offers: terms.accepts.length });
     const fingerprint = fingerprintOf(call, await call.replayable());
-    const response = await underKey(core, idempotencyKey, async () => {
-      await takeUp(core);
+    const response = await underKey(context, idempotencyKey, async () => {
+      await resumeOnce(context);
       // Before the terms are looked at: what this 402 asks for must not decide whether an earlier one was paid.
-      const adopted = await adopt(core, { fingerprint, idempotencyKey, repeatable, call, emit, startedAt });
-      if (adopted !== undefined) return adopted;
+      const earlier = await resumeEarlierPayment(context, { fingerprint, idempotencyKey, repeatable, call, emit, startedAt });
+      if (earlier !== undefined) return earlier;
       const place = { url, method: call.method, fingerprint, ...(idempotencyKey === undefined ? {} : { idempotencyKey }) };
       const task = { id, place, signal: call.signal, emit, moved, startedAt };
-      const open = await chooseAndPrepare(core, terms, task);
+      const open = await chooseAndPrepare(context, terms, task);
       const showing = { call, url, repeatable, moved, emit, startedAt };
-      const mayResign = core.config.policy.resign > 0;
-      const presenting = present(core, open, { ...showing, keepsClaim: mayResign });
+      const mayResign = context.config.policy.resign > 0;
+      const presenting = present(context, open, { ...showing, keepsClaim: mayResign });
       const signing = presenting.then((shown) =>
-        'response' in shown ? undefined : resign(core, shown, open, { ...task, id: newId(core) }),
+        'response' in shown ? undefined : resign(context, shown, open, { ...task, id: newId(context) }),
       );
       // Until both are on record, no other call presents the first again.
-      const letGo = () => (mayResign ? leave(core, open, call.signal) : Promise.resolve());
+      const letGo = () => (mayResign ? releaseClaim(context, open, call.signal) : Promise.resolve());
       const second = await signing.finally(letGo);
       const shown = await presenting;
       if ('response' in shown) return shown.response;
       if (second === undefined) throw shown.rejected;
-      const again = await present(core, second, showing);
+      const again = await present(context, second, showing);
       if ('response' in again) return again.response;
       // Nothing is over while the first may still land, or has.
       throw open.attempt.state !== 'unsettled' && again.rejected.funds === 'untouched' ? shown.rejected : again.rejected;
@@ -104,16 +104,16 @@ export async function purchase(
  * Signs one more payment after a 402 that shows that nothing was settled, where the caller's policy allows it: to the same payee, for no
  * higher price. Undefined where there is nothing to sign anew; the first may still land, and both count until the chain decides.
  */
-async function resign(core: Core, shown: Rejected, first: Open, task: Preparing): Promise<Open | undefined> {
+async function resign(context: PaymentContext, shown: Rejected, first: OpenPayment, task: Preparing): Promise<OpenPayment | undefined> {
   const { response } = shown.rejected;
-  if (core.config.policy.resign === 0 || !outcomes[shown.outcome].resign || response === undefined) return undefined;
+  if (context.config.policy.resign === 0 || !outcomes[shown.outcome].resign || response === undefined) return undefined;
   if (first.attempt.state === 'settled') return undefined;
   const { signal } = task;
-  const terms = await readPaymentRequired(response, { timeoutMs: core.config.timeouts.terms, signal }).catch(() => undefined);
+  const terms = await readPaymentRequired(response, { timeoutMs: context.config.timeouts.terms, signal }).catch(() => undefined);
   if (terms === undefined) return undefined;
   const place = { ...task.place, resigns: first.attempt.id };
   // What is wrong with the second try says less than that the first was refused.
-  return chooseAndPrepare(core, terms, { ...task, place, refuse: dearerThan(first.attempt) }).catch(() => {
+  return chooseAndPrepare(context, terms, { ...task, place, refuse: dearerThan(first.attempt) }).catch(() => {
     throwIfAborted(signal);
     return undefined;
   });
@@ -139,11 +139,11 @@ function dearerThan({ payTo, mint, amount, microUsd }: Attempt): NonNullable<Cho
 type Preparing = Omit<Preparation, 'choice' | 'onCounted'> & Pick<ChooseOptions, 'refuse'>;
 
 /** One round trip when cold: the node's network is checked, and the blockhash of the payment fetched, beside what choosing reads. */
-async function chooseOnce(core: Core, terms: PaymentRequired, { place, signal, refuse }: Preparing): Promise<Choice> {
-  core.blockhashes.fresh({ signal }).catch(() => undefined);
-  const ready = untilAborted(core.ready(), signal);
+async function chooseOnce(context: PaymentContext, terms: PaymentRequired, { place, signal, refuse }: Preparing): Promise<Choice> {
+  context.blockhashes.fresh({ signal }).catch(() => undefined);
+  const ready = untilAborted(context.ready(), signal);
   const { host } = new URL(place.url);
-  const choosing = choose(core, terms, { host, signal, quote: false, ...(refuse === undefined ? {} : { refuse }) });
+  const choosing = choose(context, terms, { host, signal, quote: false, ...(refuse === undefined ? {} : { refuse }) });
   const [network, choice] = await Promise.allSettled([ready, choosing]);
   throwIfAborted(signal);
   // What a node of another network says about an offer means nothing.
@@ -152,11 +152,11 @@ async function chooseOnce(core: Core, terms: PaymentRequired, { place, signal, r
   return choice.value;
 }
 
-async function chooseAndPrepare(core: Core, terms: PaymentRequired, task: Preparing): Promise<Open> {
-  const onCounted = announce(core.wallet);
+async function chooseAndPrepare(context: PaymentContext, terms: PaymentRequired, task: Preparing): Promise<OpenPayment> {
+  const onCounted = announce(context.wallet);
   try {
-    const choice = await chooseOnce(core, terms, task);
-    return await prepare(core, { ...task, choice, onCounted });
+    const choice = await chooseOnce(context, terms, task);
+    return await prepare(context, { ...task, choice, onCounted });
   } finally {
     onCounted();
   }
@@ -180,13 +180,13 @@ interface Preparation {
  * returns, or it has failed. The attempt stays claimed by this call.
  */
 export async function prepare(
-  core: Core,
+  context: PaymentContext,
   { id, place, choice, signal, emit, moved, startedAt, onCounted = noop }: Preparation,
-): Promise<Open> {
-  const { runtime, network, signer } = core.config;
+): Promise<OpenPayment> {
+  const { runtime, network, signer } = context.config;
   const { offer, facts } = choice;
   const { host } = new URL(place.url);
-  checkHeader(core, choice);
+  checkHeader(context, choice);
   emit('payment.chosen', {
     ...{ url: place.url, network, mint: offer.mint, amount: offer.amount.toString(), decimals: facts.decimals, payTo: offer.payTo },
     refused: choice.refused,
@@ -198,25 +198,25 @@ export async function prepare(
     ...spendOf(choice, host),
   };
   // Before it is there for others to see: until its answer is there, no process takes it for a lost one.
-  await core.claims.take(id).catch((error: unknown) => {
+  await context.claims.take(id).catch((error: unknown) => {
     // It may have been taken all the same.
-    core.claims.drop(id).catch(() => undefined);
+    context.claims.drop(id).catch(() => undefined);
     throw error;
   });
   let attempt = reserved;
   let reservation = false;
   try {
-    await reserve(core, reserved);
+    await reserve(context, reserved);
     reservation = true;
     const onSwapPlanned = async (taking: SwapTaking) => {
-      const swapping = await swapBound(core, taking, reserved, signal);
+      const swapping = await swapBound(context, taking, reserved, signal);
       // What became of the one before goes on record with it, before another takes its place.
-      attempt = await reserveSwap(core, { ...attempt, swapping });
+      attempt = await reserveSwap(context, { ...attempt, swapping });
     };
     const onSwapSigned = async (swap: SignedSwap) => {
       // Before it is written: a call that gives up meanwhile must know of it.
       attempt = { ...attempt, swap };
-      await core.journal.put(attempt).catch((error: unknown) => {
+      await context.journal.put(attempt).catch((error: unknown) => {
         // It does not leave now, and so it must not later, should it be on record all the same.
         attempt = { ...attempt, swap: { ...swap, outcome: { state: 'failed', code: 'journal_unavailable' } } };
         throw error;
@@ -228,8 +228,8 @@ export async function prepare(
       attempt = withSwapCost(attempt, outcome);
       return costForSwap(cost, BigInt(outcome.feeLamports ?? 0));
     };
-    const approve = approvalFor(core, { url: place.url, method: place.method, status: 402 }, choice, signal);
-    const { swap, before } = await secure(core, choice, {
+    const approve = approvalFor(context, { url: place.url, method: place.method, status: 402 }, choice, signal);
+    const { swap, before } = await fundPayment(context, choice, {
       id,
       emit,
       signal,
@@ -243,34 +243,34 @@ export async function prepare(
     const funded = runtime.now();
     throwIfAborted(signal);
     await approve(undefined);
-    const payment = await signPayment(core, choice, place, before, signal);
+    const payment = await signPayment(context, choice, place, before, signal);
     throwIfAborted(signal);
     const timings = { funded: funded - startedAt, signed: runtime.now() - startedAt };
-    const receipt = firstReceipt(core, attempt, choice, payment.payerSignature, swap, timings);
+    const receipt = firstReceipt(context, attempt, choice, payment.payerSignature, swap, timings);
     // It is spent from now on, however long it waited for a swap or an approval.
     const open = { ...withoutBound(attempt), state: 'signed' as const, at: runtime.now(), payment, receipt };
     // Rejects where another process took this one for dead and freed its budget.
-    await core.journal.put(open);
+    await context.journal.put(open);
     emit('payment.signed', { payerSignature: payment.payerSignature, lastValidBlockHeight: payment.lastValidBlockHeight });
     return { attempt: open };
   } catch (error) {
     const undo = async () => {
-      await core.ledger.release(facts.source, id);
+      await context.ledger.release(facts.source, id);
       // One whose answer was lost may be there.
-      if (reservation || isExactChangeError(error, 'journal_unavailable')) await giveUp(core, attempt);
+      if (reservation || isExactChangeError(error, 'journal_unavailable')) await giveUp(context, attempt);
     };
     // What could not be undone now is freed with all that the dead left, which is looked for again; the reason of the failure says more.
-    if (isExactChangeError(error, 'journal_unavailable')) takeUpAgain(core);
-    await undo().catch(() => takeUpAgain(core));
-    await core.claims.drop(id).catch(() => undefined);
+    if (isExactChangeError(error, 'journal_unavailable')) resumeWithNextCall(context);
+    await undo().catch(() => resumeWithNextCall(context));
+    await context.claims.drop(id).catch(() => undefined);
     throw error;
   }
 }
 
 /** Frees the price and the key: no payment was signed. A swap that may still land stays on record, and so does what swaps have cost. */
-async function giveUp(core: Core, attempt: Attempt): Promise<void> {
-  if (attempt.swap === undefined || attempt.swap.outcome !== undefined) await endUnpaid(core, withoutBound(attempt));
-  else await abandon(core, attempt);
+async function giveUp(context: PaymentContext, attempt: Attempt): Promise<void> {
+  if (attempt.swap === undefined || attempt.swap.outcome !== undefined) await endUnpaid(context, withoutBound(attempt));
+  else await abandon(context, attempt);
 }
 
 /** Where a payment header may go at all. The origin may be a redirecting seller's, so it is in no message. */
@@ -284,9 +284,9 @@ export function checkOrigin(url: string): void {
   );
 }
 
-function checkRequest(core: Core, call: Call, unpaid: Response, url: string): void {
+function checkRequest(context: PaymentContext, call: Call, unpaid: Response, url: string): void {
   checkOrigin(url);
-  const misplaced = checkPlace(core.config.policy, new URL(url).host);
+  const misplaced = checkPlace(context.config.policy, new URL(url).host);
   if (misplaced !== undefined) throw misplaced;
   if (unpaid.redirected && call.method !== 'GET' && call.method !== 'HEAD') {
     throw new ProtocolError(
@@ -297,31 +297,31 @@ function checkRequest(core: Core, call: Call, unpaid: Response, url: string): vo
   }
 }
 
-async function reserve(core: Core, attempt: Attempt): Promise<void> {
-  const caps = capsFor(core.config.policy, attempt);
-  let refused = await core.journal.reserve(attempt, caps);
+async function reserve(context: PaymentContext, attempt: Attempt): Promise<void> {
+  const caps = capsFor(context.config.policy, attempt);
+  let refused = await context.journal.reserve(attempt, caps);
   // What the dead hold of a cap, or of a key, keeps no other from it.
-  if (refused !== undefined && (await freeDeadOnes(core))) refused = await core.journal.reserve(attempt, caps);
+  if (refused !== undefined && (await freeOrphanedBudget(context))) refused = await context.journal.reserve(attempt, caps);
   if (refused === undefined) return;
   if ('taken' in refused) throw inProgress({});
   throw overBudget(refused.cap, refused.used, takenOf(refused.cap, attempt));
 }
 
 /** Reserves what a swap takes at most, before it is signed. Returns the attempt as it is on record. */
-async function reserveSwap(core: Core, attempt: Attempt): Promise<Attempt> {
-  const { policy, runtime } = core.config;
+async function reserveSwap(context: PaymentContext, attempt: Attempt): Promise<Attempt> {
+  const { policy, runtime } = context.config;
   const refusal = checkPayment(policy, attempt);
   if (refusal !== undefined) throw refusal;
   const next = { ...attempt, at: runtime.now() };
   const caps = capsFor(policy, next);
-  let refused = await core.journal.raise(next, caps);
-  if (refused !== undefined && (await freeDeadOnes(core))) refused = await core.journal.raise(next, caps);
+  let refused = await context.journal.raise(next, caps);
+  if (refused !== undefined && (await freeOrphanedBudget(context))) refused = await context.journal.raise(next, caps);
   if (refused === undefined) return next;
   throw overBudget(refused.cap, refused.used, takenOf(refused.cap, next));
 }
 
 function firstReceipt(
-  core: Core,
+  context: PaymentContext,
   attempt: Attempt,
   { offer, facts }: Choice,
   payerSignature: string,
@@ -335,7 +335,7 @@ function firstReceipt(
     method,
     at,
     state: 'uncertain',
-    payment: { network, mint, amount, decimals: facts.decimals, payTo: offer.payTo, payer: core.config.signer.address, payerSignature },
+    payment: { network, mint, amount, decimals: facts.decimals, payTo: offer.payTo, payer: context.config.signer.address, payerSignature },
     ...(swap === undefined ? {} : { swap: swap.record }),
     cost: costFor(attempt, swap?.feeLamports ?? 0n),
     timings,

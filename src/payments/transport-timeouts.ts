@@ -3,10 +3,10 @@ import { isExactChangeError, TransportError } from '../errors.js';
 import type { Locks } from '../journal/locks.js';
 import { bounded } from '../internal/bounded.js';
 import type { Transport, TransportOptions } from '../transport.js';
-import { isBelievable } from '../wire/trusted-error.js';
+import { isTrustedError } from '../wire/trusted-error.js';
 
 /** A transport of the caller's: each of its calls has a deadline and hears of it, and fails with an error of ours or one that it can know of. */
-export function guardTransport(transport: Transport, timeoutMs: number): Transport {
+export function transportWithTimeouts(transport: Transport, timeoutMs: number): Transport {
   const within =
     <R, T>(step: string, call: (request: R, options: TransportOptions) => Promise<T>) =>
     (request: R, options: TransportOptions = {}): Promise<T> =>
@@ -18,7 +18,7 @@ export function guardTransport(transport: Transport, timeoutMs: number): Transpo
           try {
             return await call(request, { ...options, signal });
           } catch (error) {
-            throw isExactChangeError(error) && isBelievable(error.code, error, false) ? error : failed(step, error);
+            throw isExactChangeError(error) && isTrustedError(error.code, error, false) ? error : failed(step, error);
           }
         },
       );
@@ -47,7 +47,7 @@ function failed(step: string, cause: unknown): TransportError {
 const LOCK_WAIT_MS = 15 * 60_000;
 
 /** Locks whose holders may be in other processes, and are waited for no longer than any work under them can take. */
-export function patientLocks(locks: Locks): Locks {
+export function locksWithTimeout(locks: Locks): Locks {
   return {
     async hold(names, work, signals = []) {
       const deadline = startDeadline(LOCK_WAIT_MS, undefined);

@@ -1,7 +1,7 @@
 import { base64 } from '@scure/base';
 import { maxAmount } from '../amount.js';
 import { choose, type Choice } from '../payments/plan/choose.js';
-import { coreOver, type Core } from '../payments/context.js';
+import { contextOver, type PaymentContext } from '../payments/context.js';
 import { fateOf, landingOf } from '../payments/reconcile/fate.js';
 import { findFunding } from '../payments/plan/funding.js';
 import type { Purpose } from '../payments/execute/payment-nonce.js';
@@ -24,7 +24,7 @@ import { throwIfFailed } from './landing.js';
 import { readPayment } from './read-payment.js';
 import { narrowed, swapAmountOf } from './request.js';
 import { readSigned, type SignedBytes } from './read-swap.js';
-import { awaitVerdict, sentBytes, soon, type Verdict } from './verdict.js';
+import { awaitVerdict, sentBytes, soon, type SwapState } from './verdict.js';
 import { parsedOffer, termsOf } from './parse-payment.js';
 
 /** @internal What a step works with. */
@@ -45,26 +45,26 @@ export async function autoPayStep(
     throw new ConfigError('invalid_option', 'Option wallet must be a base58 address.', { details: { option: 'wallet' } });
   const terms = termsOf(request.paymentRequired);
   if (signedPayment !== undefined) return present(terms, settings.network, wallet, bytesOf('signedPayment', signedPayment));
-  const core = planner({ settings, rpc, transport }, request, autoSwap);
-  await core.ready();
+  const context = planner({ settings, rpc, transport }, request, autoSwap);
+  await context.ready();
   const purpose = { url: terms.url ?? '', idempotencyKey: request.idempotencyKey };
-  if (signedSwap === undefined) return plan(core, terms, { purpose, signal, swapAmount: swapAmountOf(request) });
+  if (signedSwap === undefined) return plan(context, terms, { purpose, signal, swapAmount: swapAmountOf(request) });
   const bytes = bytesOf('signedSwap', signedSwap);
-  const submitted = await submit(core, wallet, bytes, signal);
+  const submitted = await submit(context, wallet, bytes, signal);
   if (submitted !== undefined) return { state: 'swap_submitted', signature: submitted, offer: firstOffer(terms, settings.network, wallet) };
   try {
-    return await plan(core, terms, { purpose, signal });
+    return await plan(context, terms, { purpose, signal });
   } catch (error) {
     // Whatever keeps the payment from being made, the swap for it was.
     throw isExactChangeError(error) ? amendError(error, { moved: [{ kind: 'swap', signature: firstSignature(bytes) }] }) : error;
   }
 }
 
-/** A core that plans one step for a wallet, within what the request asks for, and keeps nothing. */
-export function planner({ settings, rpc, transport }: AutoPayDeps, request: AutoPayRequest, autoSwap: boolean): Core {
+/** A context that plans one step for a wallet, within what the request asks for, and keeps nothing. */
+export function planner({ settings, rpc, transport }: AutoPayDeps, request: AutoPayRequest, autoSwap: boolean): PaymentContext {
   const config = {
     ...narrowed(settings, request),
-    signer: { address: request.wallet, signMessage: () => Promise.reject(new TypeError('this core only plans')) },
+    signer: { address: request.wallet, signMessage: () => Promise.reject(new TypeError('this context only plans')) },
     transport,
     autoSwap,
     apiUrl: undefined,
@@ -72,7 +72,7 @@ export function planner({ settings, rpc, transport }: AutoPayDeps, request: Auto
     journal: undefined,
     retryWindow: 0,
   };
-  return coreOver(config, createEvents(settings.runtime.now), rpc, transport, newWallet());
+  return contextOver(config, createEvents(settings.runtime.now), rpc, transport, newWallet());
 }
 
 /** How to plan. */
@@ -88,27 +88,31 @@ export interface PlanOptions {
 
 /** What to sign next, or what is missing. */
 export async function plan(
-  core: Core,
+  context: PaymentContext,
   terms: PaymentRequired,
   { purpose, signal, swapAmount, check }: PlanOptions,
 ): Promise<PaymentResult> {
   let choice: Choice;
   try {
-    choice = await chooseFunded(core, terms, signal, swapAmount);
+    choice = await chooseFunded(context, terms, signal, swapAmount);
     await check?.(choice);
   } catch (error) {
     if (!isExactChangeError(error, 'insufficient_funds')) throw error;
-    return { state: 'insufficient_funds', offer: firstOffer(terms, core.config.network, core.config.signer.address), funds: error.details };
+    return {
+      state: 'insufficient_funds',
+      offer: firstOffer(terms, context.config.network, context.config.signer.address),
+      funds: error.details,
+    };
   }
   const offer = parsedOffer({ ok: true, offer: choice.offer }, choice.terms);
   const { funding, facts } = choice;
   if (funding === undefined) {
-    const { message, lastValidBlockHeight } = await composePayment(core, choice, purpose, signal);
+    const { message, lastValidBlockHeight } = await composePayment(context, choice, purpose, signal);
     const transaction = base64.encode(assembleTransaction(message, new Map()));
     return { state: 'ready_to_sign', offer, payment: { transaction, lastValidBlockHeight: lastValidBlockHeight.toString() } };
   }
   if ('quote' in funding) {
-    const swap = await core.transport.buildSwap({ wallet: core.config.signer.address, quote: funding.quote }, { signal });
+    const swap = await context.transport.buildSwap({ wallet: context.config.signer.address, quote: funding.quote }, { signal });
     return { state: 'swap_required', offer, swap };
   }
   const { mint, amount } = choice.offer;
@@ -117,17 +121,17 @@ export async function plan(
 
 /** The offer, and the swap for it: for what is missing, or for so much as is asked for. */
 async function chooseFunded(
-  core: Core,
+  context: PaymentContext,
   terms: PaymentRequired,
   signal: AbortSignal | undefined,
   swapAmount: bigint | undefined,
 ): Promise<Choice> {
-  const choice = await choose(core, terms, { host: hostOf(terms), signal, quote: swapAmount === undefined });
+  const choice = await choose(context, terms, { host: hostOf(terms), signal, quote: swapAmount === undefined });
   if (swapAmount === undefined) return choice;
   const { available } = choice.facts;
   const { amount } = choice.offer;
   const needed = maxAmount(available + swapAmount, amount);
-  return { ...choice, funding: await findFunding(core, choice.offer, choice.facts, needed, { signal }) };
+  return { ...choice, funding: await findFunding(context, choice.offer, choice.facts, needed, { signal }) };
 }
 
 /** Of the place that asks; empty where the 402 does not say. Throws `invalid_option`. */
@@ -147,21 +151,26 @@ function present(terms: PaymentRequired, network: string, wallet: string, bytes:
 }
 
 /** Sends a signed swap and waits a while; its signature where it is not decided by then. What landed or died before is told at once. */
-async function submit(core: Core, wallet: string, bytes: Uint8Array, signal: AbortSignal | undefined): Promise<string | undefined> {
+async function submit(
+  context: PaymentContext,
+  wallet: string,
+  bytes: Uint8Array,
+  signal: AbortSignal | undefined,
+): Promise<string | undefined> {
   const signed = readSigned(wallet, bytes);
   const verdict = await soon(signal, async (within) => {
-    const found = await awaitVerdict(core, signed, within);
-    return found.state === 'open' ? land(core, signed, found.slot, within) : found;
+    const found = await awaitVerdict(context, signed, within);
+    return found.state === 'open' ? land(context, signed, found.slot, within) : found;
   });
-  await throwIfFailed(core, signed, verdict);
+  await throwIfFailed(context, signed, verdict);
   return verdict.state === 'confirmed' ? undefined : signed.signature;
 }
 
 /** Sends a swap whose blockhash was valid at a slot. */
-async function land(core: Core, signed: SignedBytes, minContextSlot: number, signal: AbortSignal): Promise<Verdict> {
-  const { rpc, config, histories } = core;
+async function land(context: PaymentContext, signed: SignedBytes, minContextSlot: number, signal: AbortSignal): Promise<SwapState> {
+  const { rpc, config, histories } = context;
   const { runtime } = config;
-  const sent = await sentBytes(core, signed, minContextSlot, signal);
+  const sent = await sentBytes(context, signed, minContextSlot, signal);
   // No blockhash of before outlives one of now.
   const { lastValidBlockHeight } = await rpc.latestBlockhash({ minContextSlot, signal });
   const lookBack = async (within: AbortSignal) => landingOf(await fateOf(histories, sent, within));

@@ -1,4 +1,4 @@
-import type { Core } from '../payments/context.js';
+import type { PaymentContext } from '../payments/context.js';
 import { ownerOf } from '../payments/owner.js';
 import { TransportError } from '../errors.js';
 import { decodeTokenAccount } from '../solana/tokens/accounts.js';
@@ -8,10 +8,14 @@ import { hasSwap, type SwapAttempt } from './records.js';
 const RECENT_MS = 120_000;
 
 /**
- * Tells a core that plans what the wallet's swaps on record have brought, read where they have landed already: a node that is behind would show
+ * Tells a context that plans what the wallet's swaps on record have brought, read where they have landed already: a node that is behind would show
  * less, and have one more swap made for the same purchase. Throws `rpc_unavailable` if every node is behind.
  */
-export async function seeBrought(planning: Core, { journal }: Pick<Core, 'journal'>, signal: AbortSignal | undefined): Promise<void> {
+export async function seeSwapProceeds(
+  planning: PaymentContext,
+  { journal }: Pick<PaymentContext, 'journal'>,
+  signal: AbortSignal | undefined,
+): Promise<void> {
   const { rpc, ledger, config } = planning;
   const landed: SwapAttempt[] = [];
   for await (const attempt of journal.attempts(ownerOf(planning), { state: 'reserved' })) {

@@ -1,12 +1,12 @@
 import { base64 } from '@scure/base';
-import type { Core } from '../payments/context.js';
+import type { PaymentContext } from '../payments/context.js';
 import { lookBackFor, RESEND_MS } from '../payments/execute/run-swap.js';
-import { failureFee, outcomeOf, readLanded, rentIn, swapFailed } from '../payments/reconcile/swap-outcome.js';
+import { failureFee, swapAmountsOf, readLanded, rentIn, swapFailed } from '../payments/reconcile/swap-outcome.js';
 import { TransactionError, type ExactChangeError } from '../errors.js';
 import type { SignedSwap, SwapOutcome } from '../journal/types.js';
 import { landTransaction } from '../solana/transactions/confirm.js';
 import { mostFee, type SignedBytes } from './read-swap.js';
-import type { Verdict } from './verdict.js';
+import type { SwapState } from './verdict.js';
 
 /** What became of a swap, and the error that it failed with. */
 export interface Landed {
@@ -17,9 +17,9 @@ export interface Landed {
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
 
-/** Sends a signed swap until the chain has decided. Undefined where the core closes before. Keeps no process alive by its timers. */
-export async function landSwap(core: Core, swap: SignedSwap): Promise<Landed | undefined> {
-  const { rpc, config, closing } = core;
+/** Sends a signed swap until the chain has decided. Undefined where the context closes before. Keeps no process alive by its timers. */
+export async function landSwap(context: PaymentContext, swap: SignedSwap): Promise<Landed | undefined> {
+  const { rpc, config, closing } = context;
   const { runtime } = config;
   const { signal } = closing;
   const { signature, lastValidBlockHeight } = swap;
@@ -30,12 +30,12 @@ export async function landSwap(core: Core, swap: SignedSwap): Promise<Landed | u
       bytes: base64.decode(swap.transaction),
       lastValidBlockHeight: BigInt(lastValidBlockHeight),
       resendMs: RESEND_MS,
-      lookBack: lookBackFor(core, swap),
+      lookBack: lookBackFor(context, swap),
       signal,
     });
-    if (landing.outcome === 'confirmed') return confirmed(core, swap);
+    if (landing.outcome === 'confirmed') return confirmed(context, swap);
     if (landing.outcome === 'failed') {
-      const fee = await shownFee(core, signature);
+      const fee = await shownFee(context, signature);
       const outcome = { state: 'failed', code: 'swap_failed', ...(fee === undefined ? {} : { feeLamports: fee.toString() }) } as const;
       return { outcome, error: failedSwap(signature, landing.error, fee ?? swap.quoted.feeLamports) };
     }
@@ -46,8 +46,8 @@ export async function landSwap(core: Core, swap: SignedSwap): Promise<Landed | u
 }
 
 /** Throws the error of a swap that came to nothing. */
-export async function throwIfFailed(core: Core, { signature, decoded }: SignedBytes, verdict: Verdict): Promise<void> {
-  if (verdict.state === 'failed') throw failedSwap(signature, verdict.reason, (await shownFee(core, signature)) ?? mostFee(decoded));
+export async function throwIfFailed(context: PaymentContext, { signature, decoded }: SignedBytes, verdict: SwapState): Promise<void> {
+  if (verdict.state === 'failed') throw failedSwap(signature, verdict.reason, (await shownFee(context, signature)) ?? mostFee(decoded));
   if (verdict.state === 'expired') throw expiredSwap(signature);
 }
 
@@ -58,12 +58,15 @@ export function landedBefore({ signature, quoted }: SignedSwap, outcome: SwapOut
   return { outcome, error: failedSwap(signature, 'it is on record as failed', outcome.feeLamports ?? quoted.feeLamports) };
 }
 
-async function confirmed(core: Core, { signature, inputMint, outputMint, source, output, quoted }: SignedSwap): Promise<Landed> {
-  const landed = await readLanded(core, signature);
+async function confirmed(
+  context: PaymentContext,
+  { signature, inputMint, outputMint, source, output, quoted }: SignedSwap,
+): Promise<Landed> {
+  const landed = await readLanded(context, signature);
   if (landed === undefined) return { outcome: { state: 'confirmed', ...quoted } };
-  const wallet = core.config.signer.address;
+  const wallet = context.config.signer.address;
   const about = { inputMint, outputMint, source, output };
-  const { inAmount, outAmount, feeLamports } = outcomeOf(landed, wallet, about);
+  const { inAmount, outAmount, feeLamports } = swapAmountsOf(landed, wallet, about);
   const rent = rentIn(landed, wallet, about);
   return {
     outcome: {
@@ -77,8 +80,8 @@ async function confirmed(core: Core, { signature, inputMint, outputMint, source,
 }
 
 /** What a swap that landed and failed has cost, if a node shows it. */
-async function shownFee(core: Core, signature: string): Promise<bigint | undefined> {
-  return failureFee(await readLanded(core, signature), core.config.signer.address);
+async function shownFee(context: PaymentContext, signature: string): Promise<bigint | undefined> {
+  return failureFee(await readLanded(context, signature), context.config.signer.address);
 }
 
 /** The error of a swap that landed and failed, with what that cost, or could cost at most. */

@@ -1,5 +1,5 @@
 import type { Source } from '../payments/reconcile/account-history.js';
-import type { Core } from '../payments/context.js';
+import type { PaymentContext } from '../payments/context.js';
 import type { Reading } from '../journal/account-balance.js';
 
 /**
@@ -9,7 +9,7 @@ import type { Reading } from '../journal/account-balance.js';
  * @param slot - The transaction cannot have landed before this slot.
  */
 export async function pastBalance(
-  { histories, closing }: Core,
+  { histories, closing }: PaymentContext,
   source: Source,
   slot: number,
   signal: AbortSignal = closing.signal,

@@ -1,13 +1,13 @@
 import type { Choice } from '../payments/plan/choose.js';
-import type { Core } from '../payments/context.js';
+import type { PaymentContext } from '../payments/context.js';
 import { fateOf } from '../payments/reconcile/fate.js';
 import { sentPayment, SLOT_MARGIN } from '../payments/reconcile/sent-transaction.js';
 import { shortOf } from '../payments/plan/funding.js';
 import { mayBeFor } from '../payments/execute/payment-nonce.js';
 import { spendOf } from '../payments/plan/plan.js';
 import { costFor } from '../payments/execute/receipt-cost.js';
-import { survey } from '../payments/plan/offer-accounts.js';
-import { valueOf } from '../payments/plan/usd-price.js';
+import { readOfferAccounts } from '../payments/plan/offer-accounts.js';
+import { usdValueOf } from '../payments/plan/usd-price.js';
 import { startDeadline } from '../internal/deadline.js';
 import type { Attempt, SignedPayment } from '../journal/types.js';
 import { checkPayment } from '../policy/caps.js';
@@ -21,28 +21,28 @@ import { parsedOffer } from './parse-payment.js';
 import { pastBalance } from './past-balance.js';
 import { readPayment, type ReadPayment } from './read-payment.js';
 import { bearerOf, findFunded, findPaid, findReserved, idOf, keyTaken, paymentPrint, type PaidAttempt } from './records.js';
-import { reserve, reservedFor, standing, type Step } from './step.js';
+import { reserve, reservedFor, resultSoFar, type Step } from './step.js';
 
 const PAYMENT_ID_BYTES = 16;
 
 /** Puts a signed payment on record, then gives its header; what became of it, where it is there already. */
 export async function payStep(step: Step, bytes: Uint8Array): Promise<PaymentResult> {
-  const { desk, request, signal } = step;
-  const read = readPayment(step.terms, desk.core.config.network, request.wallet, bytes);
+  const { session, request, signal } = step;
+  const read = readPayment(step.terms, session.context.config.network, request.wallet, bytes);
   // A seller's own memo may look like anything.
   if (read.reading.offer.memo === undefined && !mayBeFor(read.memo, step.purchase))
     throw refuse('signedPayment', 'is for another address or idempotencyKey. Plan the payment under this one.');
-  const known = await findPaid(desk.core, read.payerSignature);
+  const known = await findPaid(session.context, read.payerSignature);
   if (known !== undefined) return standingFor(step, known);
   const choice = await judge(step, read);
-  const bound = await boundOf(desk.core, read, choice.facts.source, signal);
+  const bound = await boundOf(session.context, read, choice.facts.source, signal);
   const landed = await landedAs(step, read, choice, bound);
   if (landed !== undefined) return landed;
   if (choice.facts.available < choice.offer.amount) throw shortOf(choice.offer, choice.facts);
-  const { attempt, isNew } = await desk.alone(() => record(step, read, choice, bound), signal);
+  const { attempt, isNew } = await session.alone(() => record(step, read, choice, bound), signal);
   if (!isNew) return standingFor(step, attempt);
-  await desk.watch(attempt).catch(() => undefined);
-  await desk.core.claims.drop(attempt.id).catch(() => undefined);
+  await session.watch(attempt).catch(() => undefined);
+  await session.context.claims.drop(attempt.id).catch(() => undefined);
   const { header, payerSignature, lastValidBlockHeight } = attempt.payment;
   const offer = parsedOffer(read.reading, read.envelope);
   return { state: 'ready_to_present', id: attempt.id, offer, header, payerSignature, lastValidBlockHeight };
@@ -53,7 +53,7 @@ function standingFor(step: Step, known: PaidAttempt): PaymentResult {
   const { url, idempotencyKey } = step.purchase;
   if (idempotencyKey !== undefined && (known.idempotencyKey !== idempotencyKey || known.url !== url))
     throw refuse('signedPayment', 'is on record for another purchase. Plan the payment for this one.');
-  return standing(step, known);
+  return resultSoFar(step, known);
 }
 
 /**
@@ -61,14 +61,18 @@ function standingFor(step: Step, known: PaidAttempt): PaymentResult {
  * budget with them.
  */
 async function landedAs(
-  { desk, signal }: Step,
+  { session, signal }: Step,
   read: ReadPayment,
   choice: Pick<Choice, 'offer' | 'facts'>,
   bound: Bound,
 ): Promise<PaymentResult | undefined> {
-  const { config, histories } = desk.core;
+  const { config, histories } = session.context;
   const deadline = startDeadline(config.timeouts.payment, signal);
-  const search = fateOf(histories, sentPayment({ mint: choice.offer.mint }, paymentOf(desk.core, read, choice, bound)), deadline.signal);
+  const search = fateOf(
+    histories,
+    sentPayment({ mint: choice.offer.mint }, paymentOf(session.context, read, choice, bound)),
+    deadline.signal,
+  );
   const fate = await search.finally(() => deadline.end());
   if (fate.state === 'open') return undefined;
   const offer = parsedOffer(read.reading, read.envelope);
@@ -77,20 +81,23 @@ async function landedAs(
 }
 
 /** Whether the service lets the wallet pay that. */
-async function judge({ deps, request, purchase, signal }: Step, read: ReadPayment): Promise<Pick<Choice, 'offer' | 'facts' | 'microUsd'>> {
-  const { offer } = read.reading;
-  const core = planner(deps, request, false);
-  const { policy } = core.config;
-  await core.ready();
+async function judge(
+  { deps, request, purchase, signal }: Step,
+  payment: ReadPayment,
+): Promise<Pick<Choice, 'offer' | 'facts' | 'microUsd'>> {
+  const { offer } = payment.reading;
+  const context = planner(deps, request, false);
+  const { policy } = context.config;
+  await context.ready();
   const misplaced = checkPlace(policy, purchase.host) ?? checkOffer(policy, { ...offer, scheme: 'exact' });
   if (misplaced !== undefined) throw misplaced;
-  const [surveyed] = await survey(core, [offer], signal);
-  if (surveyed === undefined) throw new TypeError('an offer was not surveyed');
-  if ('error' in surveyed) throw surveyed.error;
-  const { facts } = surveyed;
-  if (read.source !== facts.source || read.authority !== request.wallet)
+  const [one] = await readOfferAccounts(context, [offer], signal);
+  if (one === undefined) throw new TypeError('an offer was not read');
+  if ('error' in one) throw one.error;
+  const { facts } = one;
+  if (payment.source !== facts.source || payment.authority !== request.wallet)
     throw refuse('signedPayment', "must pay from the wallet's own associated token account.");
-  const microUsd = await valueOf(core, offer.mint, offer.amount, facts.decimals, signal);
+  const microUsd = await usdValueOf(context, offer.mint, offer.amount, facts.decimals, signal);
   const refusal = checkPayment(policy, spendOf({ offer, microUsd }, purchase.host));
   if (refusal !== undefined) throw refusal;
   return { offer, facts, microUsd };
@@ -99,14 +106,19 @@ async function judge({ deps, request, purchase, signal }: Step, read: ReadPaymen
 type Bound = Pick<SignedPayment, 'before' | 'blockhashSlot' | 'lastValidBlockHeight' | 'slot'>;
 
 /** Until when it can land, and since when. Throws `invalid_option` if no node could tell. */
-async function boundOf(core: Core, { blockhash, hasNonce }: ReadPayment, source: string, signal: AbortSignal | undefined): Promise<Bound> {
-  const { rpc } = core;
+async function boundOf(
+  context: PaymentContext,
+  { blockhash, hasNonce }: ReadPayment,
+  source: string,
+  signal: AbortSignal | undefined,
+): Promise<Bound> {
+  const { rpc } = context;
   const { valid, slot: minContextSlot } = await rpc.isBlockhashValid(blockhash, { signal });
   if (hasNonce || !valid) throw refuse('signedPayment', 'must have a blockhash that is still valid. Plan the payment anew.');
   const { lastValidBlockHeight } = await rpc.latestBlockhash({ minContextSlot, signal });
   // Of the slot that two answers have shown: with one that is too high, all that landed would be taken for older than the payment.
   const slot = Math.max(0, minContextSlot - SLOT_MARGIN);
-  const before = await pastBalance(core, { account: source, unit: 'tokens' }, slot, signal);
+  const before = await pastBalance(context, { account: source, unit: 'tokens' }, slot, signal);
   return {
     ...(before === undefined ? {} : { before: { amount: before.amount.toString(), slot: before.slot } }),
     ...{ slot, blockhashSlot: minContextSlot, lastValidBlockHeight: lastValidBlockHeight.toString() },
@@ -119,35 +131,35 @@ async function record(
   choice: Pick<Choice, 'offer' | 'facts' | 'microUsd'>,
   bound: Bound,
 ): Promise<{ readonly attempt: PaidAttempt; readonly isNew: boolean }> {
-  const { desk, purchase } = step;
-  const { core } = desk;
-  const known = await findPaid(core, read.payerSignature);
+  const { session, purchase } = step;
+  const { context } = session;
+  const known = await findPaid(context, read.payerSignature);
   if (known !== undefined) return { attempt: known, isNew: false };
   const print = paymentPrint(read.payerSignature);
-  const funded = await findFunded(core, purchase, spendOf(choice, purchase.host));
+  const funded = await findFunded(context, purchase, spendOf(choice, purchase.host));
   // What the journal reserved for the same bytes before it failed.
-  const begun = funded ?? (await findReserved(core, idOf(print)));
-  const bearer = await bearerOf(core, purchase);
+  const begun = funded ?? (await findReserved(context, idOf(print)));
+  const bearer = await bearerOf(context, purchase);
   if (bearer !== undefined && bearer.id !== begun?.id) throw keyTaken();
   const reserved = begun ?? reservedFor(step, choice, print);
   // With all that its swaps took.
-  const refusal = checkPayment(core.config.policy, reserved);
+  const refusal = checkPayment(context.config.policy, reserved);
   if (refusal !== undefined) throw refusal;
-  if (begun === undefined) await reserve(core, reserved);
-  else if (funded === undefined) await core.claims.take(reserved.id);
-  const payment = paymentOf(core, read, choice, bound);
+  if (begun === undefined) await reserve(context, reserved);
+  else if (funded === undefined) await context.claims.take(reserved.id);
+  const payment = paymentOf(context, read, choice, bound);
   const attempt: PaidAttempt = {
-    ...{ ...reserved, fingerprint: print, state: 'signed', at: core.config.runtime.now() },
+    ...{ ...reserved, fingerprint: print, state: 'signed', at: context.config.runtime.now() },
     payment,
     receipt: receiptFor(reserved, choice.facts.decimals, payment.payerSignature),
   };
   try {
-    await core.journal.put(attempt);
+    await context.journal.put(attempt);
   } catch (error) {
     // Without its header no caller can present it; if it was written all the same, it is not released.
     if (funded === undefined) {
-      await core.journal.release(reserved.id).catch(() => undefined);
-      await core.claims.drop(reserved.id).catch(() => undefined);
+      await context.journal.release(reserved.id).catch(() => undefined);
+      await context.claims.drop(reserved.id).catch(() => undefined);
     }
     throw error;
   }
@@ -155,7 +167,7 @@ async function record(
 }
 
 function paymentOf(
-  { config }: Core,
+  { config }: PaymentContext,
   { bytes, envelope, payerSignature, blockhash, memo }: ReadPayment,
   { offer, facts }: Pick<Choice, 'offer' | 'facts'>,
   bound: Bound,

@@ -1,24 +1,24 @@
 import type { Choice } from '../payments/plan/choose.js';
-import type { Core } from '../payments/context.js';
+import type { PaymentContext } from '../payments/context.js';
 import { sourceOf } from '../payments/reconcile/sent-transaction.js';
-import { decide, openOf } from '../payments/reconcile/payment-monitor.js';
+import { decidePayment, openPaymentOf } from '../payments/reconcile/payment-monitor.js';
 import { ownerOf } from '../payments/owner.js';
 import { spendOf } from '../payments/plan/plan.js';
 import { capsFor, checkPayment, overBudget, takenOf, type Spend } from '../policy/caps.js';
 import type { PaymentResult } from '../transport.js';
 import { plan, planner } from './auto-pay.js';
-import { seeBrought } from './brought.js';
+import { seeSwapProceeds } from './brought.js';
 import { bearerOf, findFunded, hasSwap, isPaid, keyTaken, type PaidAttempt, type SwapAttempt } from './records.js';
 import { swapAmountOf } from './request.js';
-import { isOffered, standing, type Step } from './step.js';
+import { isOffered, resultSoFar, type Step } from './step.js';
 import { submittedSwap, waitFor } from './wait-swap.js';
 
 /** What to sign next; under a key, what became of what was signed. */
 export async function planStep(step: Step): Promise<PaymentResult> {
-  const { desk, request, purchase } = step;
-  const bearer = await bearerOf(desk.core, purchase);
+  const { session, request, purchase } = step;
+  const bearer = await bearerOf(session.context, purchase);
   if (bearer !== undefined && !isOffered(step, bearer)) throw keyTaken();
-  if (bearer !== undefined && isPaid(bearer)) return standing(step, bearer);
+  if (bearer !== undefined && isPaid(bearer)) return resultSoFar(step, bearer);
   if (bearer !== undefined && hasSwap(bearer)) {
     const landed = await waitFor(step, bearer);
     if (landed === undefined) return submittedSwap(step, bearer);
@@ -28,21 +28,22 @@ export async function planStep(step: Step): Promise<PaymentResult> {
 }
 
 /** Plans with what the wallet's payments in flight leave of its tokens, and of its budget. */
-export async function planOn({ deps, desk, request, terms, purchase, signal }: Step, swapAmount?: bigint): Promise<PaymentResult> {
-  const core = planner(deps, request, request.autoSwap ?? false);
-  await core.ready();
-  for (const { payment, id, amount } of await inFlight(desk.core, signal)) await core.ledger.hold(payment.source, id, BigInt(amount));
-  await seeBrought(core, desk.core, signal);
+export async function planOn({ deps, session, request, terms, purchase, signal }: Step, swapAmount?: bigint): Promise<PaymentResult> {
+  const context = planner(deps, request, request.autoSwap ?? false);
+  await context.ready();
+  for (const { payment, id, amount } of await inFlight(session.context, signal))
+    await context.ledger.hold(payment.source, id, BigInt(amount));
+  await seeSwapProceeds(context, session.context, signal);
   let funded: SwapAttempt | undefined;
   const check = async (choice: Choice) => {
     const spend = spendOf(choice, purchase.host);
-    funded = await findFunded(desk.core, purchase, spend);
+    funded = await findFunded(session.context, purchase, spend);
     // What its swap took is counted with it, and reserved already.
-    const refusal = funded === undefined ? undefined : checkPayment(desk.core.config.policy, funded);
+    const refusal = funded === undefined ? undefined : checkPayment(session.context.config.policy, funded);
     if (refusal !== undefined) throw refusal;
-    if (funded === undefined) await checkBudget(desk.core, spend);
+    if (funded === undefined) await checkBudget(session.context, spend);
   };
-  const result = await plan(core, terms, { purpose: purchase, signal, swapAmount, check });
+  const result = await plan(context, terms, { purpose: purchase, signal, swapAmount, check });
   return funded === undefined ? result : { ...result, id: funded.id };
 }
 
@@ -50,21 +51,23 @@ export async function planOn({ deps, desk, request, terms, purchase, signal }: S
  * The payments that may still land. Each is looked for: what one that has landed took is gone from the balance already, and its subscription may
  * be silent about that for long.
  */
-async function inFlight(core: Core, signal: AbortSignal = core.closing.signal): Promise<PaidAttempt[]> {
+async function inFlight(context: PaymentContext, signal: AbortSignal = context.closing.signal): Promise<PaidAttempt[]> {
   const signed: PaidAttempt[] = [];
-  for await (const attempt of core.journal.attempts(ownerOf(core), { state: 'signed' })) if (isPaid(attempt)) signed.push(attempt);
+  for await (const attempt of context.journal.attempts(ownerOf(context), { state: 'signed' })) if (isPaid(attempt)) signed.push(attempt);
   // A payment that landed a moment ago must not have the wallet asked for a swap.
-  for (const { payment } of signed) core.histories.outdate(sourceOf(payment));
+  for (const { payment } of signed) context.histories.outdate(sourceOf(payment));
   const over = await Promise.all(
-    signed.map((attempt) => decide(core, openOf(core, attempt), core.events.emitter(attempt.id), signal).catch(() => false)),
+    signed.map((attempt) =>
+      decidePayment(context, openPaymentOf(context, attempt), context.events.emitter(attempt.id), signal).catch(() => false),
+    ),
   );
   return signed.filter((_, index) => over[index] !== true);
 }
 
 /** Before anything is signed; what is signed reserves it. */
-async function checkBudget(core: Core, spend: Spend): Promise<void> {
-  const caps = capsFor(core.config.policy, spend);
-  const used = await core.journal.used(ownerOf(core), caps, core.config.runtime.now());
+async function checkBudget(context: PaymentContext, spend: Spend): Promise<void> {
+  const caps = capsFor(context.config.policy, spend);
+  const used = await context.journal.used(ownerOf(context), caps, context.config.runtime.now());
   caps.forEach((cap, index) => {
     const [spent = 0n, taken] = [used[index], takenOf(cap, spend)];
     if (taken > 0n && spent + taken > cap.limit) throw overBudget(cap, spent, taken);

@@ -1,5 +1,5 @@
 import { base58 } from '@scure/base';
-import type { Core } from '../payments/context.js';
+import type { PaymentContext } from '../payments/context.js';
 import type { SignedSwap } from '../journal/types.js';
 import { COMPUTE_BUDGET_PROGRAM, SYSTEM_PROGRAM, WSOL_MINT } from '../network.js';
 import { refuse } from '../policy/read.js';
@@ -56,7 +56,11 @@ export interface ReadSwap {
  * Reads a signed swap. Throws `unsafe_swap` if it is no transaction with one swap of Jupiter and what belongs around it: what else it took, or whatever it
  * brought to another wallet, nothing here would count. Throws `invalid_option` if it is not the wallet's.
  */
-export async function readSwap({ rpc, config }: Core, { decoded }: SignedBytes, signal: AbortSignal | undefined): Promise<ReadSwap> {
+export async function readSwap(
+  { rpc, config }: PaymentContext,
+  { decoded }: SignedBytes,
+  signal: AbortSignal | undefined,
+): Promise<ReadSwap> {
   const wallet = config.signer.address;
   const [first] = decoded.instructions;
   // A transaction counts by a nonce where its first instruction advances one: it could land for as long as its sender likes.

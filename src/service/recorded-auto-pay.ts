@@ -6,7 +6,7 @@ import type { AutoPayRequest, PaymentResult } from '../transport.js';
 import type { PaymentRequired } from '../protocols/x402/types.js';
 import { bytesOf, hostOf, type AutoPayDeps } from './auto-pay.js';
 import { termsOf } from './parse-payment.js';
-import { createDesks, type Desks } from './wallet-sessions.js';
+import { createWalletSessions, type WalletSessions } from './wallet-sessions.js';
 import { payStep } from './pay-step.js';
 import { planStep } from './plan-step.js';
 import type { Purchase } from './records.js';
@@ -17,7 +17,7 @@ import { swapStep } from './swap-step.js';
 const ROUND_MS = 60_000;
 
 /** Auto-pay on record. */
-export interface AutoPayBook extends Pick<Desks, 'resume' | 'close'> {
+export interface RecordedAutoPay extends Pick<WalletSessions, 'resume' | 'close'> {
   step(request: AutoPayRequest, signal: AbortSignal | undefined): Promise<PaymentResult>;
 }
 
@@ -26,8 +26,8 @@ export interface AutoPayBook extends Pick<Desks, 'resume' | 'close'> {
  * header is given. What is open is followed in the background, and taken up again by the first call after a restart; where several processes share
  * the journal, also by one that lives, of one that died.
  */
-export function createBook(deps: AutoPayDeps, journal: Journal): AutoPayBook {
-  const desks = createDesks(deps, journal);
+export function createRecordedAutoPay(deps: AutoPayDeps, journal: Journal): RecordedAutoPay {
+  const sessions = createWalletSessions(deps, journal);
   const { idle } = deps.settings.runtime;
   const closing = new AbortController();
   let resumed: Promise<void> | undefined;
@@ -37,13 +37,13 @@ export function createBook(deps: AutoPayDeps, journal: Journal): AutoPayBook {
     for (;;) {
       await idle(ROUND_MS, closing.signal);
       // What one round could not take up, the next one can.
-      await desks.resume().catch(() => undefined);
+      await sessions.resume().catch(() => undefined);
     }
   };
   const resume = () => {
     // Only others can leave more than what was there at the start.
     if (journal.coordination !== undefined && !closing.signal.aborted) rounds ??= goRounds().catch(() => undefined);
-    return (resumed ??= desks.resume().catch((error: unknown) => {
+    return (resumed ??= sessions.resume().catch((error: unknown) => {
       resumed = undefined;
       throw error;
     }));
@@ -52,7 +52,7 @@ export function createBook(deps: AutoPayDeps, journal: Journal): AutoPayBook {
     resume,
     async close() {
       closing.abort();
-      await desks.close();
+      await sessions.close();
       await rounds;
     },
     async step(request, signal) {
@@ -61,8 +61,8 @@ export function createBook(deps: AutoPayDeps, journal: Journal): AutoPayBook {
       const terms = termsOf(request.paymentRequired);
       const purchase = purchaseOf(request, terms);
       await untilAborted(resume(), signal);
-      return desks.at(wallet, async (desk) => {
-        const step = { deps, desk, request, terms, purchase, signal };
+      return sessions.run(wallet, async (session) => {
+        const step = { deps, session, request, terms, purchase, signal };
         if (signedPayment !== undefined) return payStep(step, bytesOf('signedPayment', signedPayment));
         if (signedSwap !== undefined) return swapStep(step, bytesOf('signedSwap', signedSwap));
         return planStep(step);

@@ -1,9 +1,9 @@
 import type { Choice } from '../payments/plan/choose.js';
-import type { Core } from '../payments/context.js';
+import type { PaymentContext } from '../payments/context.js';
 import { ownerOf } from '../payments/owner.js';
 import { spendOf } from '../payments/plan/plan.js';
 import { TransportError } from '../errors.js';
-import { isHanded } from '../journal/service-attempts.js';
+import { isFromService } from '../journal/service-attempts.js';
 import type { Attempt } from '../journal/types.js';
 import { capsFor, checkPayment, overBudget, takenOf } from '../policy/caps.js';
 import type { AutoPayRequest, ParsedOffer, PaymentResult } from '../transport.js';
@@ -11,13 +11,13 @@ import { readOffers } from '../protocols/x402/offers.js';
 import type { PaymentRequired } from '../protocols/x402/types.js';
 import { firstOffer, type AutoPayDeps } from './auto-pay.js';
 import { parsedOffer } from './parse-payment.js';
-import type { Desk } from './wallet-sessions.js';
+import type { WalletSession } from './wallet-sessions.js';
 import { idOf, keyTaken, type PaidAttempt, type Purchase } from './records.js';
 
 /** One step, with what all of them need. */
 export interface Step {
   readonly deps: AutoPayDeps;
-  readonly desk: Desk;
+  readonly session: WalletSession;
   readonly request: AutoPayRequest;
   readonly terms: PaymentRequired;
   readonly purchase: Purchase;
@@ -25,8 +25,8 @@ export interface Step {
 }
 
 /** A purchase as it is put on record before anything of it leaves. `print` is what its signed bytes are found by. */
-export function reservedFor({ desk, purchase }: Step, choice: Pick<Choice, 'offer' | 'microUsd'>, print: string): Attempt {
-  const { config } = desk.core;
+export function reservedFor({ session, purchase }: Step, choice: Pick<Choice, 'offer' | 'microUsd'>, print: string): Attempt {
+  const { config } = session.context;
   const { url, host, idempotencyKey } = purchase;
   return {
     ...{ id: idOf(print), wallet: config.signer.address, network: config.network, state: 'reserved', delivered: false },
@@ -43,10 +43,10 @@ const MAX_OPEN = 32;
 const OPEN_MS = 60_000;
 
 /** Throws `rate_limited` if a wallet has too many open purchases for one more. */
-async function checkOpen(core: Core): Promise<void> {
+async function checkOpen(context: PaymentContext): Promise<void> {
   let open = 0;
   for (const state of ['reserved', 'signed'] as const) {
-    for await (const attempt of core.journal.attempts(ownerOf(core), { state })) if (isHanded(attempt)) open += 1;
+    for await (const attempt of context.journal.attempts(ownerOf(context), { state })) if (isFromService(attempt)) open += 1;
   }
   if (open < MAX_OPEN) return;
   throw new TransportError(
@@ -57,24 +57,24 @@ async function checkOpen(core: Core): Promise<void> {
 }
 
 /** Reserves the budget, by the caps of the service. The attempt is claimed before others can see it. */
-export async function reserve(core: Core, attempt: Attempt): Promise<void> {
-  const { policy } = core.config;
+export async function reserve(context: PaymentContext, attempt: Attempt): Promise<void> {
+  const { policy } = context.config;
   const refusal = checkPayment(policy, attempt);
   if (refusal !== undefined) throw refusal;
-  await checkOpen(core);
-  await core.claims.take(attempt.id);
+  await checkOpen(context);
+  await context.claims.take(attempt.id);
   try {
-    const refused = await core.journal.reserve(attempt, capsFor(policy, attempt));
+    const refused = await context.journal.reserve(attempt, capsFor(policy, attempt));
     if (refused === undefined) return;
     throw 'taken' in refused ? keyTaken() : overBudget(refused.cap, refused.used, takenOf(refused.cap, attempt));
   } catch (error) {
-    await core.claims.drop(attempt.id).catch(() => undefined);
+    await context.claims.drop(attempt.id).catch(() => undefined);
     throw error;
   }
 }
 
 /** Reserves what one more swap of a reserved attempt takes, by the caps of the service. It is claimed anew: its last swap may have let go of it. */
-export async function raise({ journal, config, claims }: Core, attempt: Attempt): Promise<void> {
+export async function raise({ journal, config, claims }: PaymentContext, attempt: Attempt): Promise<void> {
   const refusal = checkPayment(config.policy, attempt);
   if (refusal !== undefined) throw refusal;
   await claims.take(attempt.id);
@@ -86,7 +86,7 @@ export async function raise({ journal, config, claims }: Core, attempt: Attempt)
  * What became of a payment that is on record. Its header is for a caller that has shown that it has its bytes: the first to present it is served for it,
  * and wallets, keys and landed swaps are no secrets.
  */
-export function standing(step: Step, attempt: PaidAttempt): PaymentResult {
+export function resultSoFar(step: Step, attempt: PaidAttempt): PaymentResult {
   const { id, state, receipt, payment } = attempt;
   const { header, payerSignature, lastValidBlockHeight } = payment;
   const about = { id, offer: offerFor(step, attempt), payerSignature, lastValidBlockHeight };

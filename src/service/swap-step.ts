@@ -10,18 +10,18 @@ import { throwIfFailed } from './landing.js';
 import { pastBalance } from './past-balance.js';
 import { planOn } from './plan-step.js';
 import { bearerOf, findSwap, isPaid, keyTaken, swapPrint, type SwapAttempt } from './records.js';
-import { raise, reserve, reservedFor, standing, type Step } from './step.js';
+import { raise, reserve, reservedFor, resultSoFar, type Step } from './step.js';
 import { readSigned, readSwap, type ReadSwap, type SignedBytes } from './read-swap.js';
 import { awaitVerdict, soon } from './verdict.js';
 import { submittedSwap, waitFor } from './wait-swap.js';
 
 /** Sends a signed swap, on record first, and plans the payment once it has landed. */
 export async function swapStep(step: Step, bytes: Uint8Array): Promise<PaymentResult> {
-  const { desk, request } = step;
+  const { session, request } = step;
   const signed = readSigned(request.wallet, bytes);
   const { signature } = signed;
-  const known = await findSwap(desk.core, signature);
-  if (known !== undefined && isPaid(known)) return standing(step, known);
+  const known = await findSwap(session.context, signature);
+  if (known !== undefined && isPaid(known)) return resultSoFar(step, known);
   const sent = await (known === undefined ? sendFirst(step, signed) : finish(step, known));
   if ('state' in sent) return sent;
   try {
@@ -47,24 +47,24 @@ async function finish(step: Step, attempt: SwapAttempt): Promise<Sent> {
  * wallet's budget with them; one that no block may have any more needs none.
  */
 async function sendFirst(step: Step, signed: SignedBytes): Promise<Sent> {
-  const { desk, request, terms, signal } = step;
-  const { core } = desk;
-  const swap = await readSwap(core, signed, signal);
-  const verdict = await soon(signal, (within) => awaitVerdict(core, signed, within));
-  await throwIfFailed(core, signed, verdict);
+  const { session, request, terms, signal } = step;
+  const { context } = session;
+  const swap = await readSwap(context, signed, signal);
+  const verdict = await soon(signal, (within) => awaitVerdict(context, signed, within));
+  await throwIfFailed(context, signed, verdict);
   if (verdict.state === 'waiting') {
-    return { state: 'swap_submitted', signature: signed.signature, offer: firstOffer(terms, core.config.network, request.wallet) };
+    return { state: 'swap_submitted', signature: signed.signature, offer: firstOffer(terms, context.config.network, request.wallet) };
   }
   if (verdict.state !== 'open') return {};
   const attempt = await reserveSwap(step, signed, swap, verdict.slot);
-  return isPaid(attempt) ? standing(step, attempt) : finish(step, attempt);
+  return isPaid(attempt) ? resultSoFar(step, attempt) : finish(step, attempt);
 }
 
 /** Puts a swap on record whose blockhash was valid at a slot. */
 async function reserveSwap(step: Step, signed: SignedBytes, swap: ReadSwap, minContextSlot: number): Promise<SwapAttempt> {
-  const { deps, desk, request, terms, purchase, signal } = step;
-  const { core } = desk;
-  const { runtime } = core.config;
+  const { deps, session, request, terms, purchase, signal } = step;
+  const { context } = session;
+  const { runtime } = context.config;
   const planning = planner(deps, request, true);
   await planning.ready();
   const otherMint = new ProtocolError(
@@ -78,7 +78,7 @@ async function reserveSwap(step: Step, signed: SignedBytes, swap: ReadSwap, minC
   const choice = await choose(planning, terms, { host: purchase.host, signal, quote: false, refuse: refuseOther });
   checkHeader(planning, choice);
   // No blockhash of before outlives one of now.
-  const { lastValidBlockHeight } = await core.rpc.latestBlockhash({ minContextSlot, signal });
+  const { lastValidBlockHeight } = await context.rpc.latestBlockhash({ minContextSlot, signal });
   const reserved = reservedFor(step, choice, swapPrint(signed.signature));
   const { maxIn: _maxIn, minOut: _minOut, lamports: _lamports, ...read } = swap;
   const swapping = await swapBound(planning, swap, reserved, signal);
@@ -86,7 +86,7 @@ async function reserveSwap(step: Step, signed: SignedBytes, swap: ReadSwap, minC
     swap.inputMint === WSOL_MINT
       ? ({ account: request.wallet, unit: 'lamports' } as const)
       : ({ account: swap.source, unit: 'tokens' } as const);
-  const before = await pastBalance(core, source, Math.max(0, minContextSlot - SLOT_MARGIN), signal);
+  const before = await pastBalance(context, source, Math.max(0, minContextSlot - SLOT_MARGIN), signal);
   const attempt: SwapAttempt = {
     ...reserved,
     swapping,
@@ -101,23 +101,23 @@ async function reserveSwap(step: Step, signed: SignedBytes, swap: ReadSwap, minC
       lastValidBlockHeight: lastValidBlockHeight.toString(),
     },
   };
-  return desk.alone(async () => {
-    const again = await findSwap(core, signed.signature);
+  return session.alone(async () => {
+    const again = await findSwap(context, signed.signature);
     if (again !== undefined) return again;
-    const bearer = await bearerOf(core, purchase);
+    const bearer = await bearerOf(context, purchase);
     if (bearer === undefined) {
-      await reserve(core, attempt);
+      await reserve(context, attempt);
       return attempt;
     }
     // One more swap for the same purchase, where the first did not bring enough.
     const isDecided = bearer.state === 'reserved' && bearer.swap?.outcome !== undefined;
     if (!isDecided || bearer.payTo !== attempt.payTo || bearer.mint !== attempt.mint || bearer.amount !== attempt.amount) throw keyTaken();
     const next = { ...bearer, fingerprint: attempt.fingerprint, at: runtime.now(), swap: attempt.swap, swapping };
-    await raise(core, next).catch(async (error: unknown) => {
-      await desk.letGo(next.id).catch(() => undefined);
+    await raise(context, next).catch(async (error: unknown) => {
+      await session.letGo(next.id).catch(() => undefined);
       throw error;
     });
-    void desk.keep(next);
+    void session.keep(next);
     return next;
   }, signal);
 }

@@ -1,4 +1,4 @@
-import type { Core } from '../payments/context.js';
+import type { PaymentContext } from '../payments/context.js';
 import { fateOf } from '../payments/reconcile/fate.js';
 import { SLOT_MARGIN, type Sent } from '../payments/reconcile/sent-transaction.js';
 import { startDeadline, throwIfAborted } from '../internal/deadline.js';
@@ -9,7 +9,7 @@ import type { SignedBytes } from './read-swap.js';
  * What the chain shows of a signed transaction, far back too. `expired`: it is not there, and its blockhash is too old for any block to come.
  * `open`: it may land yet, as of the slot. `waiting`: no block may have it any more, or one has it, and neither is certain yet.
  */
-export type Verdict =
+export type SwapState =
   | { readonly state: 'confirmed' }
   | { readonly state: 'failed'; readonly reason: string }
   | { readonly state: 'expired' }
@@ -21,7 +21,7 @@ const POLL_MS = 500;
 export const SWAP_WAIT_MS = 20_000;
 
 /** Looks for a verdict for as long as a caller is kept waiting: `waiting` where there is none by then. Rejects with the reason of the caller's signal. */
-export async function soon(caller: AbortSignal | undefined, look: (signal: AbortSignal) => Promise<Verdict>): Promise<Verdict> {
+export async function soon(caller: AbortSignal | undefined, look: (signal: AbortSignal) => Promise<SwapState>): Promise<SwapState> {
   const deadline = startDeadline(SWAP_WAIT_MS, caller);
   try {
     const verdict = await look(deadline.signal);
@@ -36,13 +36,13 @@ export async function soon(caller: AbortSignal | undefined, look: (signal: Abort
 }
 
 /** Asks until there is more to say than to wait; `waiting` where the signal ends that. Rejects as the nodes do. */
-export async function awaitVerdict(core: Core, signed: SignedBytes, signal: AbortSignal): Promise<Verdict> {
-  const { rpc, config } = core;
+export async function awaitVerdict(context: PaymentContext, signed: SignedBytes, signal: AbortSignal): Promise<SwapState> {
+  const { rpc, config } = context;
   const { blockhash } = signed.decoded;
   // Whether a node has seen the blockhash at all is not known: one that has seen what this one has by now would know it.
   const { slot: seenAt } = await rpc.isBlockhashValid(blockhash, { signal });
   for (;;) {
-    const verdict = await askChain(core, signed, seenAt, signal);
+    const verdict = await askChain(context, signed, seenAt, signal);
     if (verdict.state !== 'waiting') return verdict;
     const isOver = await config.runtime.sleep(POLL_MS, signal).then(
       () => false,
@@ -52,27 +52,32 @@ export async function awaitVerdict(core: Core, signed: SignedBytes, signal: Abor
   }
 }
 
-async function askChain(core: Core, signed: SignedBytes, seenAt: number, signal: AbortSignal): Promise<Verdict> {
-  const { rpc, histories } = core;
+async function askChain(context: PaymentContext, signed: SignedBytes, seenAt: number, signal: AbortSignal): Promise<SwapState> {
+  const { rpc, histories } = context;
   const { valid, slot } = await rpc.isBlockhashValid(signed.decoded.blockhash, { signal });
   if (valid) {
     // Asked last, and of a node that has seen as much: what landed up to then is in it.
     const [status = null] = await rpc.statuses([signed.signature], { history: true, minContextSlot: slot, signal });
     if (status === null) return { state: 'open', slot };
   }
-  const fate = await fateOf(histories, await sentBytes(core, signed, seenAt, signal), signal);
+  const fate = await fateOf(histories, await sentBytes(context, signed, seenAt, signal), signal);
   if (fate.state === 'never') return { state: 'expired' };
   if (fate.state === 'open') return { state: 'waiting' };
   return fate.error === null ? { state: 'confirmed' } : { state: 'failed', reason: fate.error };
 }
 
 /** What the chain is asked about bytes of which nothing is known but what they say. The wallet pays their fee: its lamports bear witness. */
-export async function sentBytes(core: Core, { signature, decoded }: SignedBytes, seenAt: number, signal: AbortSignal): Promise<Sent> {
-  const source = { account: core.config.signer.address, unit: 'lamports' } as const;
+export async function sentBytes(
+  context: PaymentContext,
+  { signature, decoded }: SignedBytes,
+  seenAt: number,
+  signal: AbortSignal,
+): Promise<Sent> {
+  const source = { account: context.config.signer.address, unit: 'lamports' } as const;
   const slot = Math.max(0, seenAt - SLOT_MARGIN);
   return {
     ...{ signature, isId: true, source, slot, blockhash: decoded.blockhash, blockhashSlot: seenAt },
-    before: await pastBalance(core, source, slot, signal),
+    before: await pastBalance(context, source, slot, signal),
     // Not known: the blockhash alone says it.
     lastValidBlockHeight: -1n,
   };

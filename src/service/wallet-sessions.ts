@@ -1,11 +1,11 @@
-import { deadOnes, endUnpaid } from '../payments/reconcile/orphaned-attempts.js';
-import { coreOver, type Core } from '../payments/context.js';
-import { follow, openOf, type Open } from '../payments/reconcile/payment-monitor.js';
-import { guardJournal } from '../payments/journal-timeouts.js';
+import { orphanedAttempts, endUnpaid } from '../payments/reconcile/orphaned-attempts.js';
+import { contextOver, type PaymentContext } from '../payments/context.js';
+import { monitorPayment, openPaymentOf, type OpenPayment } from '../payments/reconcile/payment-monitor.js';
+import { journalWithTimeouts } from '../payments/journal-timeouts.js';
 import { ownerOf } from '../payments/owner.js';
 import { withoutBound, withSwapCost } from '../payments/execute/swap-cost.js';
 import { createEvents } from '../events.js';
-import { isHanded } from '../journal/service-attempts.js';
+import { isFromService } from '../journal/service-attempts.js';
 import { knownWallet, newWallet } from '../journal/registry.js';
 import type { Journal } from '../journal/types.js';
 import { landedBefore, landSwap, type Landed } from './landing.js';
@@ -19,8 +19,8 @@ const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
 
 /** The work on one wallet's attempts: there for as long as a call or something in the background is at them. */
-export interface Desk {
-  readonly core: Core;
+export interface WalletSession {
+  readonly context: PaymentContext;
   /** Runs work as the only one on what of the wallet is reserved. */
   alone<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
   /** Follows a signed payment on chain, in the background. */
@@ -31,40 +31,40 @@ export interface Desk {
   letGo(id: string): Promise<void>;
 }
 
-export interface Desks {
-  /** Gives work the desk of a wallet, whose open attempts are taken up first. */
-  at<T>(wallet: string, work: (desk: Desk) => Promise<T>): Promise<T>;
+export interface WalletSessions {
+  /** Runs work in the session of a wallet, whose open attempts are taken up first. */
+  run<T>(wallet: string, work: (session: WalletSession) => Promise<T>): Promise<T>;
   /** Takes up what is open of any wallet, as far as the journal says which wallets have any. */
   resume(): Promise<void>;
   /** Ends what is done in the background; what is open stays on record. */
   close(): Promise<void>;
 }
 
-interface Place {
-  readonly desk: Desk;
+interface OpenSession {
+  readonly session: WalletSession;
   users: number;
   taken: Promise<void> | undefined;
 }
 
-/** Desks over a journal. Nothing that they do in the background keeps a process alive by its timers. */
-export function createDesks({ settings, rpc, transport }: AutoPayDeps, journal: Journal): Desks {
+/** Sessions over a journal. Nothing that they do in the background keeps a process alive by its timers. */
+export function createWalletSessions({ settings, rpc, transport }: AutoPayDeps, journal: Journal): WalletSessions {
   const { network, runtime } = settings;
-  const places = new Map<string, Place>();
-  const cores = new Set<Core>();
+  const sessions = new Map<string, OpenSession>();
+  const contexts = new Set<PaymentContext>();
   const work = new Set<Promise<unknown>>();
   let isClosed = false;
 
-  const leave = (wallet: string, place: Place): void => {
-    place.users -= 1;
-    if (place.users > 0) return;
-    cores.delete(place.desk.core);
-    if (places.get(wallet) === place) places.delete(wallet);
+  const endUse = (wallet: string, open: OpenSession): void => {
+    open.users -= 1;
+    if (open.users > 0) return;
+    contexts.delete(open.session.context);
+    if (sessions.get(wallet) === open) sessions.delete(wallet);
   };
 
-  const open = (wallet: string): Place => {
+  const openSession = (wallet: string): OpenSession => {
     const config = {
       ...settings,
-      signer: { address: wallet, signMessage: () => Promise.reject(new TypeError('this core only watches')) },
+      signer: { address: wallet, signMessage: () => Promise.reject(new TypeError('this wallet is only watched')) },
       transport,
       autoSwap: false,
       apiUrl: undefined,
@@ -73,71 +73,71 @@ export function createDesks({ settings, rpc, transport }: AutoPayDeps, journal: 
       retryWindow: 0,
     };
     // A client in this process that pays from the same wallet sees what is held and claimed here, and the other way round.
-    const core = coreOver(config, createEvents(runtime.now), rpc, transport, knownWallet(wallet, network) ?? newWallet());
-    cores.add(core);
+    const context = contextOver(config, createEvents(runtime.now), rpc, transport, knownWallet(wallet, network) ?? newWallet());
+    contexts.add(context);
     const behind = (task: Promise<unknown>): void => {
-      place.users += 1;
+      open.users += 1;
       const done = task
         .catch(() => undefined)
         .finally(() => {
           work.delete(done);
-          leave(wallet, place);
+          endUse(wallet, open);
         });
       work.add(done);
     };
-    const place: Place = { desk: deskOver(core, behind), users: 0, taken: undefined };
-    return place;
+    const open: OpenSession = { session: sessionOver(context, behind), users: 0, taken: undefined };
+    return open;
   };
 
-  const at: Desks['at'] = async (wallet, task) => {
+  const run: WalletSessions['run'] = async (wallet, task) => {
     if (isClosed) throw transportClosed();
-    const place = places.get(wallet) ?? open(wallet);
-    places.set(wallet, place);
-    place.users += 1;
+    const open = sessions.get(wallet) ?? openSession(wallet);
+    sessions.set(wallet, open);
+    open.users += 1;
     try {
-      place.taken ??= takeUp(place.desk);
-      await place.taken.catch((error: unknown) => {
+      open.taken ??= takeUp(open.session);
+      await open.taken.catch((error: unknown) => {
         // Asked again by the next call.
-        place.taken = undefined;
+        open.taken = undefined;
         throw error;
       });
-      return await task(place.desk);
+      return await task(open.session);
     } finally {
-      leave(wallet, place);
+      endUse(wallet, open);
     }
   };
 
   return {
-    at,
+    run,
     async resume() {
       if (isClosed) throw transportClosed();
-      for await (const owner of guardJournal(journal, settings.timeouts.journal).owners?.() ?? []) {
+      for await (const owner of journalWithTimeouts(journal, settings.timeouts.journal).owners?.() ?? []) {
         if (owner.network !== network) continue;
-        // Opening a desk takes up what is there; at one that stands already, a process that died since may have left more.
-        const stands = places.has(owner.wallet);
-        await at(owner.wallet, (desk) => (stands ? takeUp(desk) : Promise.resolve()));
+        // Opening a session takes up what is there; in one that is open, a process that died since may have left more.
+        const stands = sessions.has(owner.wallet);
+        await run(owner.wallet, (session) => (stands ? takeUp(session) : Promise.resolve()));
       }
     },
     async close() {
       isClosed = true;
-      for (const core of cores) core.closing.abort(transportClosed());
+      for (const context of contexts) context.closing.abort(transportClosed());
       await Promise.all(work);
     },
   };
 }
 
-function deskOver(core: Core, behind: (task: Promise<unknown>) => void): Desk {
+function sessionOver(context: PaymentContext, behind: (task: Promise<unknown>) => void): WalletSession {
   const landings = new Map<string, { readonly id: string; readonly landing: Promise<Landed | undefined> }>();
-  const { closing, claims, journal } = core;
-  const { runtime } = core.config;
-  const alone: Desk['alone'] = (work, signal) => core.locks.hold(['auto-pay'], work, [signal, closing.signal]);
+  const { closing, claims, journal } = context;
+  const { runtime } = context.config;
+  const alone: WalletSession['alone'] = (work, signal) => context.locks.hold(['auto-pay'], work, [signal, closing.signal]);
 
   /** Changes a reserved attempt, if it is at the swap that is meant; again and again where the journal fails. */
   const settle = async ({ id, swap }: SwapAttempt, change: (attempt: SwapAttempt) => Promise<void>): Promise<void> => {
     for (let wait = FIRST_WAIT_MS; !closing.signal.aborted; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
       try {
         return await alone(async () => {
-          const attempt = await findReserved(core, id);
+          const attempt = await findReserved(context, id);
           if (attempt !== undefined && hasSwap(attempt) && attempt.swap.signature === swap.signature) await change(attempt);
         });
       } catch {
@@ -149,7 +149,7 @@ function deskOver(core: Core, behind: (task: Promise<unknown>) => void): Desk {
   const land = async (attempt: SwapAttempt): Promise<Landed | undefined> => {
     const { outcome } = attempt.swap;
     if (outcome !== undefined) return landedBefore(attempt.swap, outcome);
-    const landed = await landSwap(core, attempt.swap);
+    const landed = await landSwap(context, attempt.swap);
     if (landed === undefined) return undefined;
     await settle(attempt, (now) => journal.put(withSwapCost(now, landed.outcome)));
     return landed;
@@ -159,21 +159,21 @@ function deskOver(core: Core, behind: (task: Promise<unknown>) => void): Desk {
   const expire = async (attempt: SwapAttempt, landing: Promise<Landed | undefined>): Promise<void> => {
     const landed = await landing;
     if (landed?.outcome.state === 'confirmed') await runtime.idle(PATIENCE_MS, closing.signal);
-    if (landed !== undefined) await settle(attempt, (now) => endUnpaid(core, withoutBound(now)));
+    if (landed !== undefined) await settle(attempt, (now) => endUnpaid(context, withoutBound(now)));
   };
 
-  const letGo: Desk['letGo'] = async (id) => {
+  const letGo: WalletSession['letGo'] = async (id) => {
     if (![...landings.values()].some((one) => one.id === id)) await claims.drop(id);
   };
 
   return {
-    core,
+    context,
     alone,
     letGo,
     async watch(attempt) {
-      await core.ledger.hold(attempt.payment.source, attempt.id, BigInt(attempt.amount));
-      const open: Open = openOf(core, attempt);
-      behind(follow(core, open, core.events.emitter(attempt.id)));
+      await context.ledger.hold(attempt.payment.source, attempt.id, BigInt(attempt.amount));
+      const open: OpenPayment = openPaymentOf(context, attempt);
+      behind(monitorPayment(context, open, context.events.emitter(attempt.id)));
     },
     keep(attempt) {
       const { signature } = attempt.swap;
@@ -194,14 +194,15 @@ function deskOver(core: Core, behind: (task: Promise<unknown>) => void): Desk {
 }
 
 /** Takes up what an earlier process left of a wallet. What clients of the same wallet left reserved is theirs. */
-async function takeUp(desk: Desk): Promise<void> {
-  const { core } = desk;
-  for await (const attempt of core.journal.attempts(ownerOf(core), { state: 'signed' })) if (isPaid(attempt)) await desk.watch(attempt);
-  for (const attempt of (await deadOnes(core, 'reserved')).filter(isHanded)) {
-    if (!hasSwap(attempt)) await core.journal.release(attempt.id);
+async function takeUp(session: WalletSession): Promise<void> {
+  const { context } = session;
+  for await (const attempt of context.journal.attempts(ownerOf(context), { state: 'signed' }))
+    if (isPaid(attempt)) await session.watch(attempt);
+  for (const attempt of (await orphanedAttempts(context, 'reserved')).filter(isFromService)) {
+    if (!hasSwap(attempt)) await context.journal.release(attempt.id);
     else {
-      await core.claims.take(attempt.id);
-      void desk.keep(attempt);
+      await context.claims.take(attempt.id);
+      void session.keep(attempt);
     }
   }
 }

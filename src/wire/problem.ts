@@ -11,7 +11,7 @@ import {
   type Moved,
   type Retry,
 } from '../errors.js';
-import { isBelievable } from './trusted-error.js';
+import { isTrustedError } from './trusted-error.js';
 import { detailsSchemas, wordsIn } from './details.js';
 import { digits, text } from './fields.js';
 import { untrusted as untrustedSchema } from './payment.js';
@@ -109,7 +109,7 @@ export function errorOf(value: unknown, { sent = false }: { readonly sent?: bool
   if (isServiceCode(said.code)) return refused(said.code, said.retry, sent, words);
   const { code } = said;
   if (!isErrorCode(code)) return unusable('its error has a code that this version does not know', sent, { code, ...words });
-  if (!isBelievable(code, said, sent)) return unusable('its error claims what only this side can know', sent, { code, ...words });
+  if (!isTrustedError(code, said, sent)) return unusable('its error claims what only this side can know', sent, { code, ...words });
   const details = v.safeParse(detailsSchemas[code], said.details);
   if (!details.success) return unusable('the numbers of its error do not fit its code', sent, { code, ...words });
   return errorOfCode(code, `${aboutProblem(code).title}, says the service. Its own words are in untrusted.detail.`, {

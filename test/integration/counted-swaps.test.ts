@@ -3,7 +3,7 @@ import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change/sandb
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { MODE } from '../../adapters/sandbox/venue/venue.mjs';
 import { swapCostAfter } from '../../src/payments/execute/swap-cost.js';
-import { outcomeOf, rentIn } from '../../src/payments/reconcile/swap-outcome.js';
+import { swapAmountsOf, rentIn } from '../../src/payments/reconcile/swap-outcome.js';
 import { costOf } from '../../src/policy/cost.js';
 import { connectRpc } from '../../src/solana/rpc/connection.js';
 import { listOf } from '../helpers/attempts.js';
@@ -259,7 +259,7 @@ describe('any one wrong number in what a node gives of a swap', () => {
       const found = await node.transaction(swap.signature).catch(() => null);
       if (found === null || found === 'newer') return costOf(attempt, true);
       const seen =
-        inputMint === outputMint ? { inAmount: quoted.inAmount, outAmount: quoted.outAmount } : outcomeOf(found, payer.address, about);
+        inputMint === outputMint ? { inAmount: quoted.inAmount, outAmount: quoted.outAmount } : swapAmountsOf(found, payer.address, about);
       const rent = rentIn(found, payer.address, about);
       const cost = swapCostAfter(attempt, {
         state: 'confirmed',

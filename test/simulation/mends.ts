@@ -48,8 +48,8 @@ export const mends: readonly Mend[] = [
     changes: [
       {
         file: 'src/payments/pay.ts',
-        now: 'let refused = await core.journal.raise(next, caps);',
-        before: 'let refused = await core.journal.raise(next, []);',
+        now: 'let refused = await context.journal.raise(next, caps);',
+        before: 'let refused = await context.journal.raise(next, []);',
       },
     ],
   },
@@ -103,8 +103,8 @@ export const mends: readonly Mend[] = [
     changes: [
       {
         file: 'src/payments/pay.ts',
-        now: '    await core.journal.put(open);\n',
-        before: '    core.config.runtime.sleep(3_000).then(() => core.journal.put(open)).catch(() => undefined);\n',
+        now: '    await context.journal.put(open);\n',
+        before: '    context.config.runtime.sleep(3_000).then(() => context.journal.put(open)).catch(() => undefined);\n',
       },
     ],
   },

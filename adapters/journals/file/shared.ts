@@ -12,13 +12,13 @@ interface Entry {
 
 const LOGS: unique symbol = Symbol.for('exact-change.file-journals.2');
 
-interface Shelf {
+interface OpenFiles {
   [LOGS]?: Map<string, Entry> | undefined;
 }
 
 // One for the process: ES modules and CommonJS are two copies of this file, and would lock each other out.
 function logs(): Map<string, Entry> {
-  const place: typeof globalThis & Shelf = globalThis;
+  const place: typeof globalThis & OpenFiles = globalThis;
   return (place[LOGS] ??= new Map<string, Entry>());
 }
 

@@ -78,9 +78,9 @@ export function attemptsIn(database: Database, tables: Tables, { adding, always 
     if ('cap' in written) return written;
     if (written.length > 0) return undefined;
     // Asked afterwards: within one statement an attempt that is being released would still seem to be there.
-    const [standing] = await database.query('put', `select state from ${attempts} where id = $1`, [attempt.id]);
-    if (standing === undefined) throw new Error(`The attempt ${attempt.id} is not in the journal: it was released.`);
-    if (decided.some((state) => state === standing['state'])) return undefined;
+    const [existing] = await database.query('put', `select state from ${attempts} where id = $1`, [attempt.id]);
+    if (existing === undefined) throw new Error(`The attempt ${attempt.id} is not in the journal: it was released.`);
+    if (decided.some((state) => state === existing['state'])) return undefined;
     throw new Error(`The attempt ${attempt.id} is something else by now: it must not go on.`);
   };
 

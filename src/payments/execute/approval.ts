@@ -1,7 +1,7 @@
 import { isExactChangeError, PolicyError } from '../../errors.js';
 import { bounded } from '../../internal/bounded.js';
 import type { Choice } from '../plan/choose.js';
-import type { Core } from '../context.js';
+import type { PaymentContext } from '../context.js';
 import type { Funding } from '../plan/funding.js';
 import { planOf, type PlanPlace } from '../plan/plan.js';
 
@@ -9,18 +9,18 @@ import { planOf, type PlanPlace } from '../plan/plan.js';
 export type Approve = (funding: Funding | undefined) => Promise<boolean>;
 
 /** Asks `policy.approve`, with a plan of exactly what would be signed; never again for the payment of a swap that was approved with it. */
-export function approvalFor(core: Core, place: PlanPlace, choice: Choice, signal: AbortSignal | undefined): Approve {
-  const { policy, timeouts } = core.config;
+export function approvalFor(context: PaymentContext, place: PlanPlace, choice: Choice, signal: AbortSignal | undefined): Approve {
+  const { policy, timeouts } = context.config;
   const { approve } = policy;
   if (approve === undefined) return () => Promise.resolve(false);
   let approved = false;
   return async (funding) => {
     if (funding === undefined && approved) return true;
     const late = () => new Error(`policy.approve did not answer within timeouts.signer, ${timeouts.signer} ms.`);
-    const plan = await planOf(core, place, choice, funding, signal, true);
+    const plan = await planOf(context, place, choice, funding, signal, true);
     try {
       // In an async function: the hook may throw at once. Anything but true is a no.
-      const answer: unknown = await bounded(timeouts.signer, late, [signal, core.closing.signal], async () => approve(plan));
+      const answer: unknown = await bounded(timeouts.signer, late, [signal, context.closing.signal], async () => approve(plan));
       approved = answer === true;
     } catch (cause) {
       if (signal?.aborted === true) throw signal.reason;

@@ -54,10 +54,10 @@ export const outcomes = {
   },
 } as const;
 
-export type Outcome = keyof typeof outcomes;
+export type AnswerOutcome = keyof typeof outcomes;
 
 /** What an answer to a paid request says of its payment. */
-export interface Word {
+export interface SellersWord {
   readonly settlement?: Settlement | undefined;
   /** Why it was refused, in the seller's own words. */
   readonly reason?: string | undefined;
@@ -66,12 +66,12 @@ export interface Word {
 }
 
 /** Reads an answer to a paid request. */
-export function outcomeOf(status: number, word: Word): Exclude<Outcome, 'lost'> {
+export function outcomeOf(status: number, word: SellersWord): Exclude<AnswerOutcome, 'lost'> {
   if (status === 402) return rejectionOf(word);
   return status >= 200 && status < 300 ? 'success' : 'failure';
 }
 
-function rejectionOf({ settlement, reason, hasTerms = false }: Word): 'pending' | 'duplicate' | 'unsettled' | 'refused' {
+function rejectionOf({ settlement, reason, hasTerms = false }: SellersWord): 'pending' | 'duplicate' | 'unsettled' | 'refused' {
   // v1 servers say it in the body, and facilitators name it with a prefix or without.
   const says = (what: RegExp) => [settlement?.errorReason, reason].some((text) => text !== undefined && what.test(text));
   if (says(/(?:^|_)settlement_pending$/)) return 'pending';

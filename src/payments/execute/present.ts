@@ -7,14 +7,14 @@ import type { Call } from '../../internal/request.js';
 import { peekBody } from '../../protocols/x402/read.js';
 import { readSettlement, rejectionReason } from '../../protocols/x402/settlement.js';
 import { hasBody, onBodyEnd, type BodyEnd } from './body-end.js';
-import type { Core } from '../context.js';
-import { decide, follow, type Open } from '../reconcile/payment-monitor.js';
-import { bodyClaim, leave } from './release-claim.js';
-import { save } from './save-attempt.js';
-import { outcomeOf, outcomes, type Outcome } from './outcomes.js';
+import type { PaymentContext } from '../context.js';
+import { decidePayment, monitorPayment, type OpenPayment } from '../reconcile/payment-monitor.js';
+import { bodyClaim, releaseClaim } from './release-claim.js';
+import { saveAttempt } from './save-attempt.js';
+import { outcomeOf, outcomes, type AnswerOutcome } from './outcomes.js';
 
 /** One call that presents a payment. */
-export interface Showing {
+export interface Presentation {
   readonly call: Call;
   /** The place that asked for it. */
   readonly url: string;
@@ -33,7 +33,7 @@ export type Presented = { readonly response: Response } | Rejected;
 
 export interface Rejected {
   readonly rejected: SettlementError<'payment_rejected'>;
-  readonly outcome: Outcome;
+  readonly outcome: AnswerOutcome;
 }
 
 /**
@@ -41,27 +41,27 @@ export interface Rejected {
  * seller's own word and the chain say that they are settled, and the request may be repeated. A lost answer throws `SettlementError`;
  * whatever comes, the chain has the last word, in the background. The attempt is claimed by this call, and no longer when it returns, or soon after where its caller has given up.
  */
-export async function present(core: Core, open: Open, showing: Showing): Promise<Presented> {
+export async function present(context: PaymentContext, open: OpenPayment, showing: Presentation): Promise<Presented> {
   const { call, emit } = showing;
-  const deadline = startDeadline(core.config.timeouts.payment, call.signal);
+  const deadline = startDeadline(context.config.timeouts.payment, call.signal);
   const body = bodyClaim(open.attempt.id);
   // While the seller is at work. If it cannot be claimed, a repeated call takes the answer for lost, and pays nothing twice.
-  const claimed = core.claims.take(body).catch(() => undefined);
+  const claimed = context.claims.take(body).catch(() => undefined);
   let isAwaited = false;
   try {
-    let shown = await show(core, open, showing, claimed, deadline.signal);
+    let shown = await presentOnce(context, open, showing, claimed, deadline.signal);
     if (!('response' in shown)) {
       const { askFirst, resign } = outcomes[shown.outcome];
-      if (askFirst) await untilAborted(askChain(core, open, emit, deadline.signal), call.signal);
+      if (askFirst) await untilAborted(askChain(context, open, emit, deadline.signal), call.signal);
       // Before anything is signed anew, once: what the seller says of it may be wrong.
-      else if (resign && core.config.policy.resign > 0)
+      else if (resign && context.config.policy.resign > 0)
         await untilAborted(
-          decide(core, open, emit, deadline.signal).catch(() => false),
+          decidePayment(context, open, emit, deadline.signal).catch(() => false),
           call.signal,
         );
       throwIfAborted(call.signal);
       const settled = open.attempt.state === 'settled';
-      if (askFirst && settled && mayRepeat(open, showing)) shown = await show(core, open, showing, claimed, deadline.signal);
+      if (askFirst && settled && mayRepeat(open, showing)) shown = await presentOnce(context, open, showing, claimed, deadline.signal);
     }
     if ('response' in shown) {
       deadline.stop(shown.response);
@@ -70,7 +70,7 @@ export async function present(core: Core, open: Open, showing: Showing): Promise
     }
     const { outcome, answer } = shown;
     const rejected = rejection(open, answer, showing.moved);
-    if (open.attempt.state === 'signed') await untilAborted(noteDoubt(core, open, 'payment_rejected', emit), call.signal);
+    if (open.attempt.state === 'signed') await untilAborted(noteDoubt(context, open, 'payment_rejected', emit), call.signal);
     return { rejected, outcome };
   } catch (error) {
     if (call.signal?.aborted === true) throw call.signal.reason;
@@ -78,14 +78,14 @@ export async function present(core: Core, open: Open, showing: Showing): Promise
   } finally {
     deadline.stop();
     // First, so that a process that takes it for a dead call's finds the record that this one works on.
-    void follow(core, open, emit);
-    if (!isAwaited) void leave(core, open, undefined, body);
-    if (showing.keepsClaim !== true) await leave(core, open, call.signal);
+    void monitorPayment(context, open, emit);
+    if (!isAwaited) void releaseClaim(context, open, undefined, body);
+    if (showing.keepsClaim !== true) await releaseClaim(context, open, call.signal);
   }
 }
 
 /** Whether the same bytes may be sent to the seller again: x402.md 5.3. */
-export function mayRepeat({ attempt }: Open, { call, repeatable }: Pick<Showing, 'call' | 'repeatable'>): boolean {
+export function mayRepeat({ attempt }: OpenPayment, { call, repeatable }: Pick<Presentation, 'call' | 'repeatable'>): boolean {
   return repeatable || attempt.payment.hasPaymentId === true || call.method === 'GET' || call.method === 'HEAD';
 }
 
@@ -95,14 +95,21 @@ interface Answer {
   readonly reason: string | undefined;
 }
 
-type Shown = { readonly response: Response; readonly isAwaited: boolean } | { readonly outcome: Outcome; readonly answer: Answer };
+type SellerAnswer =
+  { readonly response: Response; readonly isAwaited: boolean } | { readonly outcome: AnswerOutcome; readonly answer: Answer };
 
 /** @param claimed - Resolves once the answer is claimed for its reader, or cannot be. */
-async function show(core: Core, open: Open, showing: Showing, claimed: Promise<void>, signal: AbortSignal): Promise<Shown> {
+async function presentOnce(
+  context: PaymentContext,
+  open: OpenPayment,
+  showing: Presentation,
+  claimed: Promise<void>,
+  signal: AbortSignal,
+): Promise<SellerAnswer> {
   const { call, url, emit, startedAt } = showing;
-  const { runtime, timeouts } = core.config;
+  const { runtime, timeouts } = context.config;
   emit('payment.sent', { url, method: call.method });
-  const response = await send(core, open, showing, signal);
+  const response = await send(context, open, showing, signal);
   const settlement = readSettlement(response.headers);
   const reason = response.status === 402 ? await reasonOf(response, timeouts.terms) : undefined;
   const outcome = outcomeOf(response.status, { settlement, reason, hasTerms: response.headers.has('payment-required') });
@@ -116,62 +123,72 @@ async function show(core: Core, open: Open, showing: Showing, claimed: Promise<v
   // A 402 may claim a transaction too, one that is still pending: where to look first.
   open.attempt = { ...open.attempt, delivered: delivered && !isAwaited, receipt };
   // What is written at the end of the body needs no write now, unless other processes write of this attempt too.
-  const noted = isAwaited && open.isForeign !== true ? undefined : note(core, open, emit);
+  const noted = isAwaited && open.isForeign !== true ? undefined : note(context, open, emit);
   await untilAborted(Promise.all([noted, isAwaited ? claimed : undefined]), call.signal).catch((reason: unknown) => {
-    if (open.attempt.delivered) void takeBack(core, open);
+    if (open.attempt.delivered) void takeBack(context, open);
     throw reason;
   });
   if (response.status === 402) {
     // A wrong idea of our own balance is the likeliest of our own mistakes.
-    await core.ledger.forget(open.attempt.payment.source).catch(() => undefined);
+    await context.ledger.forget(open.attempt.payment.source).catch(() => undefined);
     return { outcome, answer: { response, reason } };
   }
   attachReceipt(response, () => open.attempt.receipt);
   // Headers are not yet an answer: if the rest is lost on its way, a repeated call must not pay anew, in this process or the next.
-  if (isAwaited) onBodyEnd(response, endOf(core, open, call.signal, emit));
+  if (isAwaited) onBodyEnd(response, endOf(context, open, call.signal, emit));
   emit('payment.answered', { status: response.status, receipt });
   return { response, isAwaited };
 }
 
 /** The answer is worth more than its record: the next write of this attempt, by the call that follows it, catches up. Never rejects. */
-function note(core: Core, open: Open, emit: Emit, change?: (attempt: Open['attempt']) => Open['attempt']): Promise<void> {
+function note(
+  context: PaymentContext,
+  open: OpenPayment,
+  emit: Emit,
+  change?: (attempt: OpenPayment['attempt']) => OpenPayment['attempt'],
+): Promise<void> {
   const { payerSignature } = open.attempt.payment;
-  return save(core, open, change).catch(() =>
+  return saveAttempt(context, open, change).catch(() =>
     emit('warning', { message: `The journal could not be written after payment ${payerSignature}.` }),
   );
 }
 
 /** What the end of an answer's body means for its attempt. Until then the claim on it says that its reader may still come. */
-function endOf(core: Core, open: Open, signal: AbortSignal | undefined, emit: Emit): BodyEnd {
+function endOf(context: PaymentContext, open: OpenPayment, signal: AbortSignal | undefined, emit: Emit): BodyEnd {
   const end = (noted: Promise<void>) => {
-    void leave(core, open, undefined, bodyClaim(open.attempt.id));
+    void releaseClaim(context, open, undefined, bodyClaim(open.attempt.id));
     // A reader that has given up is not kept waiting.
     return untilAborted(noted, signal).catch(() => undefined);
   };
-  const delivered = (attempt: Open['attempt']) => ({ ...attempt, delivered: true });
+  const delivered = (attempt: OpenPayment['attempt']) => ({ ...attempt, delivered: true });
   return {
     read() {
       open.attempt = delivered(open.attempt);
-      return end(note(core, open, emit, delivered));
+      return end(note(context, open, emit, delivered));
     },
-    lost: () => end(takeBack(core, open)),
+    lost: () => end(takeBack(context, open)),
   };
 }
 
 /** Notes that the answer did not reach its caller after all, also if that one gave up: its next call means the same purchase. */
-async function takeBack(core: Core, open: Open): Promise<void> {
+async function takeBack(context: PaymentContext, open: OpenPayment): Promise<void> {
   open.attempt = { ...open.attempt, delivered: false };
-  await save(core, open).catch(() => undefined);
+  await saveAttempt(context, open).catch(() => undefined);
 }
 
-async function send(core: Core, open: Open, { call, url, moved, emit }: Showing, signal: AbortSignal): Promise<Response> {
+async function send(
+  context: PaymentContext,
+  open: OpenPayment,
+  { call, url, moved, emit }: Presentation,
+  signal: AbortSignal,
+): Promise<Response> {
   try {
     // A fetch of the caller's may not listen to its signal.
     return await untilAborted(call.sendPaid(url, open.attempt.payment.header, signal), signal);
   } catch (cause) {
     const bounds = boundsOf(open);
     // A caller that has given up hears of that at once; the note is written behind.
-    await untilAborted(noteDoubt(core, open, 'payment_uncertain', emit), call.signal);
+    await untilAborted(noteDoubt(context, open, 'payment_uncertain', emit), call.signal);
     throw new SettlementError(
       'payment_uncertain',
       `The answer to the paid request was lost, so the payment may still settle until block height ${bounds.lastValidBlockHeight} is final. ` +
@@ -182,14 +199,19 @@ async function send(core: Core, open: Open, { call, url, moved, emit }: Showing,
 }
 
 /** Tells, and puts on record, that only the chain says what became of the payment. */
-async function noteDoubt(core: Core, open: Open, code: 'payment_rejected' | 'payment_uncertain', emit: Emit): Promise<void> {
+async function noteDoubt(
+  context: PaymentContext,
+  open: OpenPayment,
+  code: 'payment_rejected' | 'payment_uncertain',
+  emit: Emit,
+): Promise<void> {
   emit('payment.uncertain', { ...boundsOf(open), code });
   const { state, doubt } = open.attempt;
   // The chain may have spoken meanwhile; and one doubt is told once.
   if (state !== 'signed' || doubt !== undefined) return;
   open.attempt = { ...open.attempt, doubt: code };
   // The caller is told what matters more; the next write of this attempt catches up.
-  await save(core, open).catch(() => undefined);
+  await saveAttempt(context, open).catch(() => undefined);
 }
 
 /** v2 servers say it in a header, v1 servers only in the body. */
@@ -204,29 +226,29 @@ const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 2_000;
 
 /** Asks the chain until it has decided, time is up, or the client closes. */
-async function askChain(core: Core, open: Open, emit: Emit, within: AbortSignal): Promise<void> {
+async function askChain(context: PaymentContext, open: OpenPayment, emit: Emit, within: AbortSignal): Promise<void> {
   const either = new AbortController();
-  const forgets = [within, core.closing.signal].map((one) => onAbort(one, () => either.abort(one.reason)));
-  if (within.aborted || core.closing.signal.aborted) either.abort();
-  await askUntil(core, open, emit, either.signal);
+  const forgets = [within, context.closing.signal].map((one) => onAbort(one, () => either.abort(one.reason)));
+  if (within.aborted || context.closing.signal.aborted) either.abort();
+  await askUntil(context, open, emit, either.signal);
   for (const forget of forgets) forget();
 }
 
-async function askUntil(core: Core, open: Open, emit: Emit, signal: AbortSignal): Promise<void> {
+async function askUntil(context: PaymentContext, open: OpenPayment, emit: Emit, signal: AbortSignal): Promise<void> {
   for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
     // A node that does not answer decides nothing.
-    if (await decide(core, open, emit, signal).catch(() => false)) return;
-    await core.config.runtime.sleep(wait, signal).catch(() => undefined);
+    if (await decidePayment(context, open, emit, signal).catch(() => false)) return;
+    await context.config.runtime.sleep(wait, signal).catch(() => undefined);
   }
 }
 
-function boundsOf({ attempt }: Open): { readonly payerSignature: string; readonly lastValidBlockHeight: string } {
+function boundsOf({ attempt }: OpenPayment): { readonly payerSignature: string; readonly lastValidBlockHeight: string } {
   const { payerSignature, lastValidBlockHeight } = attempt.payment;
   return { payerSignature, lastValidBlockHeight };
 }
 
 /** What a 402 means by what the chain has said so far. */
-function rejection(open: Open, { response, reason }: Answer, moved: readonly Moved[]): SettlementError<'payment_rejected'> {
+function rejection(open: OpenPayment, { response, reason }: Answer, moved: readonly Moved[]): SettlementError<'payment_rejected'> {
   const { attempt } = open;
   const { lastValidBlockHeight } = attempt.payment;
   const base = {

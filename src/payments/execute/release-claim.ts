@@ -1,8 +1,8 @@
 import { untilAborted } from '../../internal/deadline.js';
 import type { Wallet } from '../../journal/registry.js';
-import type { Core } from '../context.js';
-import type { Open } from '../reconcile/payment-monitor.js';
-import { written } from './save-attempt.js';
+import type { PaymentContext } from '../context.js';
+import type { OpenPayment } from '../reconcile/payment-monitor.js';
+import { savedSoFar } from './save-attempt.js';
 
 const leaving = new WeakMap<Wallet, Set<Promise<void>>>();
 
@@ -16,16 +16,21 @@ export function bodyClaim(id: string): string {
  * given up is not kept waiting; the next call at this wallet is, or it would take the attempt for one that is still at work, and pay beside it. Never
  * rejects.
  */
-export function leave(core: Core, open: Open, signal: AbortSignal | undefined, claim = open.attempt.id): Promise<void> {
-  const left = beforeNext(
-    core,
-    written(open).then(() => core.claims.drop(claim)),
+export function releaseClaim(
+  context: PaymentContext,
+  open: OpenPayment,
+  signal: AbortSignal | undefined,
+  claim = open.attempt.id,
+): Promise<void> {
+  const left = delayNextCall(
+    context,
+    savedSoFar(open).then(() => context.claims.drop(claim)),
   );
   return untilAborted(left, signal).catch(() => undefined);
 }
 
 /** Has the next call at this wallet wait for work that is under way. Never rejects. */
-export function beforeNext({ wallet }: Core, work: Promise<unknown>): Promise<void> {
+export function delayNextCall({ wallet }: PaymentContext, work: Promise<unknown>): Promise<void> {
   const all = leaving.get(wallet) ?? new Set<Promise<void>>();
   leaving.set(wallet, all);
   const over: Promise<void> = work
@@ -39,6 +44,6 @@ export function beforeNext({ wallet }: Core, work: Promise<unknown>): Promise<vo
 }
 
 /** Waits until the calls that have ended at this wallet have let go. Rejects with the signal's reason. */
-export async function allHaveLeft({ wallet }: Core, signal: AbortSignal | undefined): Promise<void> {
+export async function claimsReleased({ wallet }: PaymentContext, signal: AbortSignal | undefined): Promise<void> {
   await untilAborted(Promise.all([...(leaving.get(wallet) ?? [])]), signal);
 }

@@ -20,13 +20,13 @@ import { nothingReserved, type ReservedAmounts } from '../../swaps/transaction/p
 import { copyBuild } from '../../swaps/transaction/read-build.js';
 import { signWrap } from '../../swaps/transaction/sign-wrap.js';
 import type { SwapBuild, SwapQuote } from '../../swaps/types.js';
-import { askByName, askForPayment, checkAvailable } from '../plan/swap-quote.js';
-import type { Core } from '../context.js';
+import { quoteByName, quoteForPayment, checkAvailable } from '../plan/swap-quote.js';
+import type { PaymentContext } from '../context.js';
 import { fateOf, landingOf } from '../reconcile/fate.js';
 import { sentSwap } from '../reconcile/sent-transaction.js';
 import { isOverCap, takingOf, type SwapTaking } from './swap-cost.js';
-import { patientSigner } from './signer-timeout.js';
-import { failureFee, outcomeOf, readLanded, rememberAfter, rentIn, swapFailed } from '../reconcile/swap-outcome.js';
+import { signerWithTimeout } from './signer-timeout.js';
+import { failureFee, swapAmountsOf, readLanded, rememberAfter, rentIn, swapFailed } from '../reconcile/swap-outcome.js';
 
 /** A swap that is confirmed. */
 export interface Swapped {
@@ -75,8 +75,8 @@ const MAX_LANDINGS = 2;
  * Swaps and waits for confirmation. A swap that failed over its price, or provably never landed, is tried once more with a new quote; one that did
  * not fit a transaction, with fewer accounts.
  */
-export async function runSwap(core: Core, task: SwapTask): Promise<Swapped> {
-  const { runtime } = core.config;
+export async function runSwap(context: PaymentContext, task: SwapTask): Promise<Swapped> {
+  const { runtime } = context.config;
   const ladder = [...maxAccountsLadder];
   let { request } = task;
   let { quote, built } = task;
@@ -86,7 +86,7 @@ export async function runSwap(core: Core, task: SwapTask): Promise<Swapped> {
     try {
       if (quote === undefined || sinceThen(runtime, quote.quotedAt) > maxAgeMs) {
         built = undefined;
-        quote = await quoteAnew(core, request, task);
+        quote = await quoteAnew(context, request, task);
       }
     } catch (error) {
       throw withFees(error, failed);
@@ -94,7 +94,7 @@ export async function runSwap(core: Core, task: SwapTask): Promise<Swapped> {
     const { inputMint, inAmount, maxInAmount, outputMint, outAmount, minOutAmount, provider } = quote;
     task.emit('swap.quoted', { inputMint, inAmount, maxInAmount, outputMint, outAmount, minOutAmount, provider });
     try {
-      const swapped = await swapOnce(core, task, quote, built);
+      const swapped = await swapOnce(context, task, quote, built);
       return { ...swapped, feeLamports: swapped.feeLamports + feesOf(failed) };
     } catch (error) {
       const maxAccounts = isExactChangeError(error, 'transaction_too_large') ? ladder.shift() : undefined;
@@ -109,30 +109,30 @@ export async function runSwap(core: Core, task: SwapTask): Promise<Swapped> {
 }
 
 /** A later quote is bound by what the first was. */
-async function quoteAnew(core: Core, request: ResolvedRequest, task: SwapTask): Promise<SwapQuote> {
-  if (task.quote === undefined) return askByName(core, request, task.signal);
-  const quote = await askForPayment(core, request, task.signal);
+async function quoteAnew(context: PaymentContext, request: ResolvedRequest, task: SwapTask): Promise<SwapQuote> {
+  if (task.quote === undefined) return quoteByName(context, request, task.signal);
+  const quote = await quoteForPayment(context, request, task.signal);
   if (task.available !== undefined) checkAvailable(quote, task.available);
   return quote;
 }
 
 /** Turns SOL into wrapped SOL, for a payment that is made in it. */
-export async function runWrap(core: Core, amount: bigint, task: Watched): Promise<Swapped> {
+export async function runWrap(context: PaymentContext, amount: bigint, task: Watched): Promise<Swapped> {
   const record = { inputMint: WSOL_MINT, outputMint: WSOL_MINT, inAmount: amount, outAmount: amount, provider: 'wrap' };
   return exclusively(
-    core,
+    context,
     [WSOL_MINT],
     task,
     () =>
-      signWrap(depsOf(core, task.signal), {
-        ...{ amount, reserved: () => reservedFor(core, WSOL_MINT, WSOL_MINT) },
+      signWrap(depsOf(context, task.signal), {
+        ...{ amount, reserved: () => reservedFor(context, WSOL_MINT, WSOL_MINT) },
         ...{ onPlanned: async (expected: SwapOutlook) => task.onPlanned?.(takingOf(expected)), signal: task.signal },
       }),
     record,
   );
 }
 
-async function swapOnce(core: Core, task: SwapTask, quote: SwapQuote, built: unknown): Promise<Swapped> {
+async function swapOnce(context: PaymentContext, task: SwapTask, quote: SwapQuote, built: unknown): Promise<Swapped> {
   const bounds = boundsOf(quote);
   // What a cap refuses by its quote is not built, and keeps no payment waiting.
   await task.onPlanned?.({ ...bounds, lamports: SIGNATURE_LAMPORTS });
@@ -140,15 +140,15 @@ async function swapOnce(core: Core, task: SwapTask, quote: SwapQuote, built: unk
   let building: Promise<SwapBuild> | undefined;
   const order = {
     bounds,
-    build: (signal?: AbortSignal) => (building ??= buildOf(core, quote, built, signal)),
+    build: (signal?: AbortSignal) => (building ??= buildOf(context, quote, built, signal)),
     keepWrapped: task.keepWrapped,
     onPlanned: async (expected: SwapOutlook) => {
       planned = expected;
       await task.onPlanned?.(takingOf(expected));
     },
     // A venue may take all that the guard lets be missing. What that is worth counts, if the output is sure to be worth something.
-    isStrict: pinnedMint(core.config.network, quote.outputMint) === undefined,
-    reserved: () => reservedFor(core, quote.inputMint, quote.outputMint),
+    isStrict: pinnedMint(context.config.network, quote.outputMint) === undefined,
+    reserved: () => reservedFor(context, quote.inputMint, quote.outputMint),
     signal: task.signal,
   };
   const record = {
@@ -158,16 +158,16 @@ async function swapOnce(core: Core, task: SwapTask, quote: SwapQuote, built: unk
     outAmount: BigInt(quote.outAmount),
     provider: quote.provider,
   };
-  const deps = depsOf(core, task.signal);
+  const deps = depsOf(context, task.signal);
   const sign = () =>
     signSwap(deps, order).catch(async (error: unknown) => {
       if (planned === undefined || sumOf(planned.leeway) === 0n || !isOverCap(error)) throw error;
       // Refused without its leeway too, it ends here.
       await task.onPlanned?.(takingOf({ ...planned, leeway: nothingReserved }));
-      await noneInFlight(core, order.reserved, task.signal);
+      await noneInFlight(context, order.reserved, task.signal);
       return signSwap(deps, { ...order, isStrict: true });
     });
-  return exclusively(core, [quote.inputMint, quote.outputMint], task, sign, record);
+  return exclusively(context, [quote.inputMint, quote.outputMint], task, sign, record);
 }
 
 const LOOK_MS = 100;
@@ -177,7 +177,11 @@ const IN_FLIGHT_MS = 2_000;
 const STANDSTILL_MS = 500;
 
 /** Waits for a while, as long as payments in flight leave the accounts of a swap: a strict guard fails if one leaves meanwhile. */
-async function noneInFlight({ config }: Core, reserved: () => Promise<ReservedAmounts>, signal: AbortSignal | undefined): Promise<void> {
+async function noneInFlight(
+  { config }: PaymentContext,
+  reserved: () => Promise<ReservedAmounts>,
+  signal: AbortSignal | undefined,
+): Promise<void> {
   const { runtime } = config;
   const elapsed = stopwatch(runtime);
   let last = { left: sumOf(await reserved()), at: 0 };
@@ -197,7 +201,7 @@ function sumOf({ input, output, lamports }: ReservedAmounts): bigint {
  * them to the balances that were read before. The caller may stop waiting; the swap goes on to its end.
  */
 function exclusively(
-  core: Core,
+  context: PaymentContext,
   mints: readonly Address[],
   { emit, signal, onSigned, onDecided, onConfirmed }: Omit<Watched, 'onPlanned'>,
   sign: () => Promise<SignedSwap>,
@@ -229,20 +233,20 @@ function exclusively(
     emit('swap.signed', { signature: signed.signature, lastValidBlockHeight });
     let cost: Receipt['cost'] | undefined;
     try {
-      await land(core, signed, record, (outcome) => (cost = onDecided?.(outcome)));
+      await land(context, signed, record, (outcome) => (cost = onDecided?.(outcome)));
     } catch (error) {
-      await forgetBoth(core, signed);
+      await forgetBoth(context, signed);
       if (isExactChangeError(error))
         emit('swap.failed', { signature: signed.signature, code: error.code, ...(cost === undefined ? {} : { cost }) });
       throw error;
     }
-    const swapped = await finished(core, signed, quoted, emit, onConfirmed !== undefined);
+    const swapped = await finished(context, signed, quoted, emit, onConfirmed !== undefined);
     cost = onDecided?.(confirmedAs(swapped));
     emit('swap.confirmed', { ...swapped.record, feeLamports: swapped.feeLamports.toString(), ...(cost === undefined ? {} : { cost }) });
     await onConfirmed?.();
     return swapped;
   };
-  return untilAborted(core.locks.hold(locks, swap, [signal, core.closing.signal]), signal);
+  return untilAborted(context.locks.hold(locks, swap, [signal, context.closing.signal]), signal);
 }
 
 /** The lock of what moves a mint's tokens out of or into the wallet. */
@@ -254,7 +258,10 @@ export function mintLock(mint: Address): string {
 export const LAMPORTS_LOCK = 'lamports';
 
 /** Asks what became of a swap whose last valid height is final. */
-export function lookBackFor({ histories, config }: Core, swap: Omit<SwapRecord, 'transaction' | 'quoted'>): LandInput['lookBack'] {
+export function lookBackFor(
+  { histories, config }: PaymentContext,
+  swap: Omit<SwapRecord, 'transaction' | 'quoted'>,
+): LandInput['lookBack'] {
   const sent = sentSwap(swap, config.signer.address);
   return async (signal) => landingOf(await fateOf(histories, sent, signal));
 }
@@ -272,13 +279,13 @@ function recordOf(
 }
 
 async function land(
-  core: Core,
+  context: PaymentContext,
   { bytes, signature, expected }: SignedSwap,
   record: Omit<SwapRecord, 'transaction' | 'quoted'>,
   /** Not called for one that is uncertain, which may still land. */
   onFailed: (outcome: SwapOutcome) => void,
 ): Promise<void> {
-  const { rpc, config, closing } = core;
+  const { rpc, config, closing } = context;
   const { lastValidBlockHeight } = record;
   const landing = await landTransaction({
     rpc,
@@ -286,14 +293,14 @@ async function land(
     bytes,
     lastValidBlockHeight: BigInt(lastValidBlockHeight),
     resendMs: RESEND_MS,
-    lookBack: lookBackFor(core, record),
+    lookBack: lookBackFor(context, record),
     signal: closing.signal,
   });
   switch (landing.outcome) {
     case 'confirmed':
       return;
     case 'failed': {
-      const fee = failureFee(await readLanded(core, signature), config.signer.address);
+      const fee = failureFee(await readLanded(context, signature), config.signer.address);
       onFailed({ state: 'failed', code: 'swap_failed', ...(fee === undefined ? {} : { feeLamports: fee.toString() }) });
       throw swapFailed({ signature, reason: landing.error, feeLamports: (fee ?? feeOf({ expected })).toString() });
     }
@@ -312,7 +319,7 @@ async function land(
 }
 
 async function finished(
-  core: Core,
+  context: PaymentContext,
   { signature, expected }: SignedSwap,
   quoted: {
     readonly inputMint: Address;
@@ -324,14 +331,14 @@ async function finished(
   emit: Emit,
   forPayment: boolean,
 ): Promise<Swapped> {
-  const landed = await readLanded(core, signature);
+  const landed = await readLanded(context, signature);
   if (landed === undefined) {
     emit('warning', { message: `No node gives the confirmed swap ${signature}, so its amounts are reported as quoted.` });
-    await forgetBoth(core, { expected });
-    if (forPayment) await rememberLeast(core, expected).catch(() => undefined);
-  } else await rememberAfter(core, landed, expected).catch(() => undefined);
+    await forgetBoth(context, { expected });
+    if (forPayment) await rememberLeast(context, expected).catch(() => undefined);
+  } else await rememberAfter(context, landed, expected).catch(() => undefined);
   const wrapped = quoted.inputMint === quoted.outputMint;
-  const seen = landed === undefined || wrapped ? undefined : outcomeOf(landed, core.config.signer.address, expected);
+  const seen = landed === undefined || wrapped ? undefined : swapAmountsOf(landed, context.config.signer.address, expected);
   const record = {
     signature,
     inputMint: quoted.inputMint,
@@ -341,7 +348,7 @@ async function finished(
     provider: quoted.provider,
   };
   const feeLamports = landed?.feeLamports ?? feeOf({ expected });
-  return { record, feeLamports, rentLamports: landed === undefined ? undefined : rentIn(landed, core.config.signer.address, expected) };
+  return { record, feeLamports, rentLamports: landed === undefined ? undefined : rentIn(landed, context.config.signer.address, expected) };
 }
 
 /** What is put on record of a confirmed swap. */
@@ -351,13 +358,13 @@ export function confirmedAs({ record: { inAmount, outAmount }, feeLamports, rent
 }
 
 /** The one swap instruction: out of a transaction that is built already, from the transport as it is, or out of the transaction that it builds. */
-async function buildOf(core: Core, quote: SwapQuote, built: unknown, signal: AbortSignal | undefined): Promise<SwapBuild> {
-  const wallet = core.config.signer.address;
-  const { transport } = core;
-  if (built !== undefined) return extractSwap(core.rpc, built, wallet, { signal });
+async function buildOf(context: PaymentContext, quote: SwapQuote, built: unknown, signal: AbortSignal | undefined): Promise<SwapBuild> {
+  const wallet = context.config.signer.address;
+  const { transport } = context;
+  if (built !== undefined) return extractSwap(context.rpc, built, wallet, { signal });
   if (transport.swapInstruction !== undefined) return copyBuild(await transport.swapInstruction({ wallet, quote }, { signal }));
   const answer: unknown = await transport.buildSwap({ wallet, quote }, { signal });
-  return extractSwap(core.rpc, isJson(answer) ? answer['transaction'] : undefined, wallet, { signal });
+  return extractSwap(context.rpc, isJson(answer) ? answer['transaction'] : undefined, wallet, { signal });
 }
 
 /** What it was to cost. */
@@ -365,15 +372,15 @@ function feeOf({ expected }: Pick<SignedSwap, 'expected'>): bigint {
   return expected.networkFeeLamports + expected.priorityFeeLamports;
 }
 
-function depsOf(core: Core, signal: AbortSignal | undefined): SwapDeps {
-  const { runtime, network, policy } = core.config;
-  const signer = patientSigner(core, signal);
+function depsOf(context: PaymentContext, signal: AbortSignal | undefined): SwapDeps {
+  const { runtime, network, policy } = context.config;
+  const signer = signerWithTimeout(context, signal);
   const limits = swapLimits(policy);
-  return { rpc: core.rpc, signer, runtime, blockhashes: core.blockhashes, network, limits };
+  return { rpc: context.rpc, signer, runtime, blockhashes: context.blockhashes, network, limits };
 }
 
 /** What payments in flight may still take from the accounts that the swap's guard looks at. */
-async function reservedFor({ ledger, config }: Core, inputMint: Address, outputMint: Address): Promise<ReservedAmounts> {
+async function reservedFor({ ledger, config }: PaymentContext, inputMint: Address, outputMint: Address): Promise<ReservedAmounts> {
   const wallet = config.signer.address;
   const held = async (mint: Address) => {
     const accounts = [TOKEN_PROGRAM, TOKEN_2022_PROGRAM].map((program) => ledger.held(associatedTokenAddress(wallet, mint, program)));
@@ -383,12 +390,12 @@ async function reservedFor({ ledger, config }: Core, inputMint: Address, outputM
 }
 
 /** What the swap's guard has proved that there is: a node that is behind would show less, and a second swap be made for it. */
-function rememberLeast({ ledger, config }: Core, { output, outputBefore, minOut }: SignedSwap['expected']): Promise<void> {
+function rememberLeast({ ledger, config }: PaymentContext, { output, outputBefore, minOut }: SignedSwap['expected']): Promise<void> {
   return ledger.see(output, { amount: outputBefore + minOut, at: config.runtime.now() });
 }
 
 /** What they hold now is not known any more; where that cannot be noted, it is read anew when it is old. */
-async function forgetBoth({ ledger }: Core, { expected }: Pick<SignedSwap, 'expected'>): Promise<void> {
+async function forgetBoth({ ledger }: PaymentContext, { expected }: Pick<SignedSwap, 'expected'>): Promise<void> {
   await Promise.all([ledger.forget(expected.source), ledger.forget(expected.output)]).catch(() => undefined);
 }
 

@@ -10,9 +10,9 @@ import { buildExactPayment } from '../../protocols/x402/exact.js';
 import { createPaymentId, encodePayment, offersPaymentId } from '../../protocols/x402/payload.js';
 import { checkOwnPayment } from '../../protocols/x402/self-check.js';
 import type { Choice } from '../plan/choose.js';
-import type { Core } from '../context.js';
+import type { PaymentContext } from '../context.js';
 import { nonceFor, type Purpose } from './payment-nonce.js';
-import { patientSigner } from './signer-timeout.js';
+import { signerWithTimeout } from './signer-timeout.js';
 
 const NONCE_BYTES = 16;
 const PAYMENT_ID_BYTES = 16;
@@ -34,13 +34,13 @@ export interface Composed {
 
 /** Builds the payment for a choice and checks it against itself. */
 export async function composePayment(
-  core: Core,
+  context: PaymentContext,
   { offer, facts }: Choice,
   purpose: Purpose,
   signal: AbortSignal | undefined,
 ): Promise<Composed> {
-  const { signer, runtime } = core.config;
-  const [own, theirs] = await Promise.all([core.blockhashes.fresh({ signal }), judgeHash(core, offer.recentBlockhash, signal)]);
+  const { signer, runtime } = context.config;
+  const [own, theirs] = await Promise.all([context.blockhashes.fresh({ signal }), judgeHash(context, offer.recentBlockhash, signal)]);
   const { blockhash, lastValidBlockHeight, slot: blockhashSlot } = theirs === undefined ? own : boundBy(own, theirs);
   const built = {
     offer,
@@ -52,7 +52,7 @@ export async function composePayment(
     blockhash,
     nonce: nonceFor(purpose, runtime.randomBytes),
     // What tells apart payments without a nonce of their own.
-    price: BigInt(await core.next(blockhash)),
+    price: BigInt(await context.next(blockhash)),
   };
   const { message, memo } = buildExactPayment(built);
   checkOwnPayment(message, built);
@@ -66,10 +66,14 @@ interface TheirHash {
 }
 
 /** The seller's blockhash, if our own node takes it: one that is made up, expired or of another chain would make a payment whose life has no known end. */
-async function judgeHash(core: Core, blockhash: string | undefined, signal: AbortSignal | undefined): Promise<TheirHash | undefined> {
+async function judgeHash(
+  context: PaymentContext,
+  blockhash: string | undefined,
+  signal: AbortSignal | undefined,
+): Promise<TheirHash | undefined> {
   if (blockhash === undefined) return undefined;
   // Not worth failing for: ours does as well.
-  const answer = await core.rpc.isBlockhashValid(blockhash, { signal }).catch(() => undefined);
+  const answer = await context.rpc.isBlockhashValid(blockhash, { signal }).catch(() => undefined);
   return answer?.valid === true ? { blockhash, slot: answer.slot } : undefined;
 }
 
@@ -79,11 +83,11 @@ function boundBy(own: Lifetime & { readonly slot: number }, { blockhash, slot }:
 }
 
 /** Throws `header_too_large` where the payment could not be presented, before anything is swapped or signed for it. */
-export function checkHeader(core: Core, choice: Choice): void {
+export function checkHeader(context: PaymentContext, choice: Choice): void {
   const { offer, facts } = choice;
   const { message } = buildExactPayment({
     offer,
-    payer: core.config.signer.address,
+    payer: context.config.signer.address,
     source: facts.source,
     destination: facts.destination,
     tokenProgram: facts.tokenProgram,
@@ -106,16 +110,16 @@ function headerOf({ terms, offer }: Choice, transaction: Uint8Array, paymentId: 
  * @param before - What the chain showed of the account that it leaves from.
  */
 export async function signPayment(
-  core: Core,
+  context: PaymentContext,
   choice: Choice,
   purpose: Purpose,
   before: Reading | undefined,
   signal: AbortSignal | undefined,
 ): Promise<SignedPayment> {
-  const { signer, runtime } = core.config;
+  const { signer, runtime } = context.config;
   const { offer, facts } = choice;
-  const { message, memo, blockhash, lastValidBlockHeight, slot, blockhashSlot } = await composePayment(core, choice, purpose, signal);
-  const signature = await untilAborted(askSigner(core, message, offer, purpose.url, signal), signal);
+  const { message, memo, blockhash, lastValidBlockHeight, slot, blockhashSlot } = await composePayment(context, choice, purpose, signal);
+  const signature = await untilAborted(askSigner(context, message, offer, purpose.url, signal), signal);
   const transaction = assembleTransaction(message, new Map([[signer.address, signature]]));
   return {
     header: headerOf(choice, transaction, createPaymentId(runtime.randomBytes(PAYMENT_ID_BYTES))),
@@ -132,18 +136,18 @@ export async function signPayment(
 }
 
 async function askSigner(
-  core: Core,
+  context: PaymentContext,
   message: Uint8Array,
   offer: Choice['offer'],
   url: string,
   signal: AbortSignal | undefined,
 ): Promise<Uint8Array> {
-  const { signer, network } = core.config;
+  const { signer, network } = context.config;
   const { mint, payTo } = offer;
   let signature: Uint8Array | undefined;
   try {
     const intent = { kind: 'payment', network, mint, amount: offer.amount.toString(), payTo, url } as const;
-    signature = await patientSigner(core, signal).signMessage(message.slice(), intent);
+    signature = await signerWithTimeout(context, signal).signMessage(message.slice(), intent);
   } catch (cause) {
     throw new TransactionError(
       'signing_failed',

@@ -1,12 +1,15 @@
 import { bounded } from '../../internal/bounded.js';
 import type { Signer } from '../../solana/signer.js';
-import type { Core } from '../context.js';
+import type { PaymentContext } from '../context.js';
 
 /**
  * The wallet's signer, whose calls fail where it does not answer in time, the caller gives up or the client closes: locks and budgets wait
  * for it. What it signs too late is dropped, and has never left.
  */
-export function patientSigner({ config, closing }: Pick<Core, 'config' | 'closing'>, signal: AbortSignal | undefined): Signer {
+export function signerWithTimeout(
+  { config, closing }: Pick<PaymentContext, 'config' | 'closing'>,
+  signal: AbortSignal | undefined,
+): Signer {
   const { signer, timeouts } = config;
   const late = () => new Error(`The signer did not answer within timeouts.signer, ${timeouts.signer} ms.`);
   return {

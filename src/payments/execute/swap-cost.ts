@@ -5,8 +5,8 @@ import { pinnedMint, WSOL_MINT } from '../../network.js';
 import { noSwapCost, plusSwap, type SwapCost, type SwapPrices } from '../../policy/cost.js';
 import type { Address } from '../../solana/types.js';
 import type { SwapOutlook } from '../../swaps/transaction/prepare.js';
-import type { Core } from '../context.js';
-import { PRICE_MEMORY_MS, worthOf } from '../plan/usd-price.js';
+import type { PaymentContext } from '../context.js';
+import { PRICE_MEMORY_MS, usdPriceOf } from '../plan/usd-price.js';
 
 /** A swap that is about to be signed: what it takes at most and brings at least. Base units and lamports. */
 export interface SwapTaking {
@@ -42,14 +42,19 @@ type Price = Pick<Attempt, 'amount' | 'microUsd'>;
  *
  * @param price - Of the payment that the swap is for.
  */
-export async function swapBound(core: Core, taking: SwapTaking, price: Price, signal: AbortSignal | undefined): Promise<SwapCost> {
+export async function swapBound(
+  context: PaymentContext,
+  taking: SwapTaking,
+  price: Price,
+  signal: AbortSignal | undefined,
+): Promise<SwapCost> {
   const { inputMint, outputMint, maxIn, minOut, lamports, leeway = 0n } = taking;
-  const { network, policy } = core.config;
+  const { network, policy } = context.config;
   const isWrap = inputMint === outputMint;
   const isBounded = isWrap || policy.maxInAmount.has(inputMint);
   const isPinned = pinnedMint(network, outputMint) !== undefined;
   const ask = (mint: Address, maxAgeMs?: number) =>
-    worthOf(core, mint, signal, undefined, maxAgeMs).catch((error: unknown) => withoutPrice(mint, isBounded, error));
+    usdPriceOf(context, mint, signal, undefined, maxAgeMs).catch((error: unknown) => withoutPrice(mint, isBounded, error));
   const [input, output, sol] = await Promise.all([
     ask(inputMint),
     isPinned ? ask(outputMint) : undefined,

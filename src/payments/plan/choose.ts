@@ -1,22 +1,22 @@
 import { startDeadline, type Deadline } from '../../internal/deadline.js';
 import { isExactChangeError, PolicyError, ProtocolError, TransportError, type ExactChangeError, type OfferRefusal } from '../../errors.js';
-import { startGivingWay } from '../../internal/low-priority.js';
+import { startLowPriority } from '../../internal/low-priority.js';
 import { checkPayment } from '../../policy/caps.js';
 import { checkOffer, checkPlace } from '../../policy/lists.js';
 import { readOffers, type OfferReading } from '../../protocols/x402/offers.js';
 import type { Offer, PaymentRequired } from '../../protocols/x402/types.js';
-import type { Core } from '../context.js';
+import type { PaymentContext } from '../context.js';
 import { broughtBy, findFunding, isPinned, shortOf, type Funding } from './funding.js';
 import { spendOf } from './plan.js';
-import { survey, type Facts } from './offer-accounts.js';
-import { valueOf } from './usd-price.js';
+import { readOfferAccounts, type OfferFacts } from './offer-accounts.js';
+import { usdValueOf } from './usd-price.js';
 
 /** The offer to pay, and how. */
 export interface Choice {
   /** The envelope that the offer is from. */
   readonly terms: PaymentRequired;
   readonly offer: Offer;
-  readonly facts: Facts;
+  readonly facts: OfferFacts;
   /** Millionths of a dollar; undefined where the mint has no price. */
   readonly microUsd: bigint | undefined;
   /** The swap that gets what is missing, where one had to be compared already. */
@@ -26,7 +26,7 @@ export interface Choice {
 
 interface Priced {
   readonly offer: Offer;
-  readonly facts: Facts;
+  readonly facts: OfferFacts;
   readonly microUsd: bigint | undefined;
 }
 
@@ -52,13 +52,13 @@ export interface ChooseOptions {
  * Chooses among `accepts`: allowed, payable without a swap, then cheapest including the swap, then the seller's order.
  * Throws where nothing is payable, with every entry's reason.
  */
-export async function choose(core: Core, terms: PaymentRequired, options: ChooseOptions): Promise<Choice> {
+export async function choose(context: PaymentContext, terms: PaymentRequired, options: ChooseOptions): Promise<Choice> {
   const deadline = startDeadline(COMPARE_MS, options.signal);
   // A seller that names its own tokens may have any number of them priced, at any number of hosts.
-  const givingWay = startGivingWay(deadline.signal);
-  const signalFor = ({ mint }: Offer) => (isPinned(core, mint) ? deadline.signal : givingWay.signal);
+  const givingWay = startLowPriority(deadline.signal);
+  const signalFor = ({ mint }: Offer) => (isPinned(context, mint) ? deadline.signal : givingWay.signal);
   try {
-    return await chooseBefore(core, terms, options, deadline, signalFor);
+    return await chooseBefore(context, terms, options, deadline, signalFor);
   } catch (error) {
     throw inTime(deadline, error);
   } finally {
@@ -68,13 +68,13 @@ export async function choose(core: Core, terms: PaymentRequired, options: Choose
 }
 
 async function chooseBefore(
-  core: Core,
+  context: PaymentContext,
   terms: PaymentRequired,
   options: ChooseOptions,
   deadline: Deadline,
   signalFor: (offer: Offer) => AbortSignal,
 ): Promise<Choice> {
-  const { network, signer, policy } = core.config;
+  const { network, signer, policy } = context.config;
   const misplaced = checkPlace(policy, options.host);
   if (misplaced !== undefined) throw misplaced;
   let envelope = terms;
@@ -101,16 +101,16 @@ async function chooseBefore(
   }
   const priced: Priced[] = [];
   let unpinned = 0;
-  for (const one of await survey(core, welcome, deadline.signal)) {
+  for (const one of await readOfferAccounts(context, welcome, deadline.signal)) {
     if ('error' in one) refused.set(one.offer.index, one.error);
-    else if (!isPinned(core, one.offer.mint) && (unpinned += 1) > MAX_UNPINNED) refused.set(one.offer.index, notPriced(one.offer));
+    else if (!isPinned(context, one.offer.mint) && (unpinned += 1) > MAX_UNPINNED) refused.set(one.offer.index, notPriced(one.offer));
     else priced.push({ offer: one.offer, facts: one.facts, microUsd: undefined });
   }
 
   let unpriced: ExactChangeError | undefined;
   const allowed = async (one: Priced): Promise<Priced | undefined> => {
     const { mint, amount } = one.offer;
-    const microUsd = await valueOf(core, mint, amount, one.facts.decimals, signalFor(one.offer)).catch((error: unknown) =>
+    const microUsd = await usdValueOf(context, mint, amount, one.facts.decimals, signalFor(one.offer)).catch((error: unknown) =>
       asUnpriced(inTime(deadline, error)),
     );
     if (isExactChangeError(microUsd)) {
@@ -133,12 +133,12 @@ async function chooseBefore(
       allowed,
     ),
   );
-  if (!core.config.autoSwap) for (const one of short) refused.set(one.offer.index, shortOf(one.offer, one.facts));
+  if (!context.config.autoSwap) for (const one of short) refused.set(one.offer.index, shortOf(one.offer, one.facts));
   else if (short.length === 1 && short[0] !== undefined && !options.quote) return done(short[0], undefined);
   else {
     const funded: Funded[] = [];
     for (const one of short.slice(0, MAX_COMPARED)) {
-      const funding = await findFunding(core, one.offer, one.facts, one.offer.amount, {
+      const funding = await findFunding(context, one.offer, one.facts, one.offer.amount, {
         signal: signalFor(one.offer),
         // The cheapest as it stands is mostly the one that is paid.
         toSwap: !options.quote && one === short[0],

@@ -6,12 +6,12 @@ import type { Address } from '../../solana/types.js';
 import { orderCandidates, type Candidate, type Holdings } from '../../swaps/quote/candidates.js';
 import type { SwapQuote } from '../../swaps/types.js';
 import type { Offer } from '../../protocols/x402/types.js';
-import { askPlan } from './service-plan.js';
-import type { Core } from '../context.js';
+import { askServicePlan } from './service-plan.js';
+import type { PaymentContext } from '../context.js';
 import { readHoldings } from './holdings.js';
-import { askForPayment, checkAvailable } from './swap-quote.js';
-import type { Facts } from './offer-accounts.js';
-import { worthOf, type Worth } from './usd-price.js';
+import { quoteForPayment, checkAvailable } from './swap-quote.js';
+import type { OfferFacts } from './offer-accounts.js';
+import { usdPriceOf, type UsdPrice } from './usd-price.js';
 
 /** How to get what is missing: a swap by quote, or SOL wrapped as it is. */
 export type Funding = { readonly inputMint: Address; readonly maxInAmount: bigint } & (
@@ -53,43 +53,43 @@ export interface FundingOptions {
  * @param needed - Base units that have to be there in the end, for this payment and those that wait with it.
  */
 export async function findFunding(
-  core: Core,
+  context: PaymentContext,
   offer: Offer,
-  facts: Facts,
+  facts: OfferFacts,
   needed: bigint,
   { signal, except = new Set(), toSwap = false, exact = false }: FundingOptions,
 ): Promise<Funding> {
   const { mint } = offer;
   const missing = needed - facts.available;
-  const holdings = await readHoldings(core, [], signal);
-  if (mint === WSOL_MINT && core.config.swapFrom?.includes(WSOL_MINT) !== false && !except.has(WSOL_MINT)) {
-    const native = holdings.lamports - (await core.ledger.held(holdings.wallet)) - KEEP_LAMPORTS;
+  const holdings = await readHoldings(context, [], signal);
+  if (mint === WSOL_MINT && context.config.swapFrom?.includes(WSOL_MINT) !== false && !except.has(WSOL_MINT)) {
+    const native = holdings.lamports - (await context.ledger.held(holdings.wallet)) - KEEP_LAMPORTS;
     // Wrapping needs no market: without a price there is no float.
-    const float = exact ? missing : maxAmount(missing, await floatOf(core, mint, facts.decimals, signal).catch(noneWithoutPrice));
+    const float = exact ? missing : maxAmount(missing, await floatOf(context, mint, facts.decimals, signal).catch(noneWithoutPrice));
     const wrap = native >= float ? float : missing;
     if (native >= wrap) return { inputMint: WSOL_MINT, maxInAmount: wrap, wrap };
   }
   const candidates = orderCandidates(holdings, {
     outputMint: mint,
     keepLamports: KEEP_LAMPORTS,
-    swapFrom: core.config.swapFrom,
-    reserved: await reservedOf(core, holdings),
+    swapFrom: context.config.swapFrom,
+    reserved: await reservedOf(context, holdings),
   }).filter((candidate) => !except.has(candidate.mint));
   if (candidates.length === 0) throw short(mint, needed, facts);
-  const float = exact ? missing : maxAmount(missing, await floatOf(core, mint, facts.decimals, signal));
+  const float = exact ? missing : maxAmount(missing, await floatOf(context, mint, facts.decimals, signal));
   // Any candidate that affords the float comes before one that affords no more than this payment, or two tokens would be swapped to and fro.
   const wanted = float > missing ? [float, missing] : [missing];
   const reasons: ExactChangeError[] = [];
-  const inOrder = candidatesByValue(core, candidates, signal);
+  const inOrder = candidatesByValue(context, candidates, signal);
   const unsellable = new Set<Address>();
   for (const amount of wanted) {
-    const foreseen = toSwap ? await foresee(core, offer, await inOrder.first(), amount, signal) : undefined;
+    const foreseen = toSwap ? await planAtService(context, offer, await inOrder.first(), amount, signal) : undefined;
     if (foreseen !== undefined) return foreseen;
     let compared = 0;
     for await (const candidate of inOrder.all()) {
       if (unsellable.has(candidate.mint)) continue;
       if (compared >= MAX_CANDIDATES || unsellable.size >= MAX_UNSELLABLE) break;
-      const quote = await quoteFrom(core, candidate, mint, amount, signal).catch(asReason);
+      const quote = await quoteFrom(context, candidate, mint, amount, signal).catch(asReason);
       if (!isExactChangeError(quote)) return fundedBy(candidate, quote);
       reasons.push(quote);
       // What has no market must not stand in the way of what has one: wallets are sent worthless tokens by the trillion.
@@ -106,41 +106,41 @@ export async function findFunding(
  * The swap of the first candidate that holds enough, as a distant service plans it in one call. It is judged as the quote of that candidate would
  * be; undefined where it would not pass for it, and each part has to be asked for.
  */
-async function foresee(
-  core: Core,
+async function planAtService(
+  context: PaymentContext,
   offer: Offer,
   candidates: readonly Candidate[],
   amount: bigint,
   signal: AbortSignal | undefined,
 ): Promise<Funding | undefined> {
-  if (core.transport.distant !== true) return undefined;
-  const candidate = await firstThatPays(core, candidates, offer.mint, amount, signal);
+  if (context.transport.distant !== true) return undefined;
+  const candidate = await firstThatPays(context, candidates, offer.mint, amount, signal);
   if (candidate === undefined) return undefined;
-  const planned = await askPlan(core, offer, { inputMint: candidate.mint, amount }, signal);
+  const planned = await askServicePlan(context, offer, { inputMint: candidate.mint, amount }, signal);
   if (planned === undefined) return undefined;
-  const quote = await quoteFrom(core, candidate, offer.mint, amount, signal, planned.quote).catch(asReason);
+  const quote = await quoteFrom(context, candidate, offer.mint, amount, signal, planned.quote).catch(asReason);
   return isExactChangeError(quote) ? undefined : { ...fundedBy(candidate, quote), built: planned.transaction };
 }
 
 /** By the client's own prices, so that no quote is asked for of what cannot be enough. What has no price may be. */
 async function firstThatPays(
-  core: Core,
+  context: PaymentContext,
   candidates: readonly Candidate[],
   mint: Address,
   amount: bigint,
   signal: AbortSignal | undefined,
 ): Promise<Candidate | undefined> {
-  const wanted = (await priceOf(core, mint, signal))?.least(amount) ?? 0n;
+  const wanted = (await priceOf(context, mint, signal))?.least(amount) ?? 0n;
   for (const candidate of candidates) {
-    const worth = await priceOf(core, candidate.mint, signal);
+    const worth = await priceOf(context, candidate.mint, signal);
     if (worth === undefined || worth.most(candidate.available) >= wanted) return candidate;
   }
   return undefined;
 }
 
 /** Whatever keeps it from being known is met again by the check that needs it. */
-function priceOf(core: Core, mint: Address, signal: AbortSignal | undefined): Promise<Worth | undefined> {
-  return worthOf(core, mint, signal).catch((error: unknown) => {
+function priceOf(context: PaymentContext, mint: Address, signal: AbortSignal | undefined): Promise<UsdPrice | undefined> {
+  return usdPriceOf(context, mint, signal).catch((error: unknown) => {
     if (isExactChangeError(error)) return undefined;
     throw error;
   });
@@ -160,13 +160,13 @@ interface Queue {
  * Gives out candidates in their order: the caller's own, or stablecoins, SOL, then others by value. Others are priced only when they are
  * reached, and only where there are several: a price costs a quote.
  */
-function candidatesByValue(core: Core, candidates: readonly Candidate[], signal: AbortSignal | undefined): Queue {
-  const { network, swapFrom } = core.config;
+function candidatesByValue(context: PaymentContext, candidates: readonly Candidate[], signal: AbortSignal | undefined): Queue {
+  const { network, swapFrom } = context.config;
   const isPinned = ({ mint }: Candidate) => pinnedMint(network, mint) !== undefined;
   const first = swapFrom === undefined ? candidates.filter(isPinned) : candidates;
   const others = candidates.filter((candidate) => !first.includes(candidate));
   let sorted: readonly Candidate[] | undefined;
-  const rest = async () => (sorted ??= others.length > 1 ? await byValue(core, others, signal) : others);
+  const rest = async () => (sorted ??= others.length > 1 ? await byValue(context, others, signal) : others);
   return {
     first: async () => (first.length > 0 ? first : rest()),
     async *all() {
@@ -176,12 +176,12 @@ function candidatesByValue(core: Core, candidates: readonly Candidate[], signal:
   };
 }
 
-async function byValue(core: Core, candidates: readonly Candidate[], signal: AbortSignal | undefined): Promise<Candidate[]> {
+async function byValue(context: PaymentContext, candidates: readonly Candidate[], signal: AbortSignal | undefined): Promise<Candidate[]> {
   const valued: { candidate: Candidate; microUsd: bigint }[] = [];
   let unpriced = 0;
   for (const candidate of candidates) {
     if (unpriced >= MAX_UNSELLABLE || valued.length >= MAX_VALUED) break;
-    const worth = await worthOf(core, candidate.mint, signal);
+    const worth = await usdPriceOf(context, candidate.mint, signal);
     if (worth === undefined) unpriced += 1;
     else valued.push({ candidate, microUsd: worth.least(candidate.available) });
   }
@@ -197,7 +197,7 @@ export function broughtBy(funding: Funding): bigint {
 }
 
 /** The refusal of an offer whose token the wallet holds too little of. */
-export function shortOf({ mint, amount }: Offer, { available }: Facts): FundsError {
+export function shortOf({ mint, amount }: Offer, { available }: OfferFacts): FundsError {
   return new FundsError(
     'insufficient_funds',
     `The price is ${amount} base units of ${mint}, and the wallet can spend ${available}. Fund it, or turn autoSwap on to swap from another token.`,
@@ -206,29 +206,29 @@ export function shortOf({ mint, amount }: Offer, { available }: Facts): FundsErr
 }
 
 async function quoteFrom(
-  core: Core,
+  context: PaymentContext,
   candidate: Candidate,
   mint: Address,
   wanted: bigint,
   signal: AbortSignal | undefined,
   given?: Readonly<Record<string, unknown>>,
 ): Promise<SwapQuote> {
-  const slippageBps = core.config.policy.maxSlippageBps;
+  const slippageBps = context.config.policy.maxSlippageBps;
   const request = { inputMint: candidate.mint, outputMint: mint, amount: wanted.toString(), swapMode: 'ExactOut' as const, slippageBps };
-  const quote = await askForPayment(core, request, signal, given);
+  const quote = await quoteForPayment(context, request, signal, given);
   checkAvailable(quote, candidate.available);
   return quote;
 }
 
 /** Whether a mint is one of those whose worth no seller can make up. */
-export function isPinned({ config }: Core, mint: Address): boolean {
+export function isPinned({ config }: PaymentContext, mint: Address): boolean {
   return pinnedMint(config.network, mint) !== undefined;
 }
 
 /** `policy.minSwap` in base units of a mint; 0 if the mint is not pinned or has no price, or no account could hold so much of it. */
-async function floatOf(core: Core, mint: Address, decimals: number, signal: AbortSignal | undefined): Promise<bigint> {
-  if (!isPinned(core, mint)) return 0n;
-  const float = (await worthOf(core, mint, signal, decimals))?.amountOf(core.config.policy.minSwap) ?? 0n;
+async function floatOf(context: PaymentContext, mint: Address, decimals: number, signal: AbortSignal | undefined): Promise<bigint> {
+  if (!isPinned(context, mint)) return 0n;
+  const float = (await usdPriceOf(context, mint, signal, decimals))?.amountOf(context.config.policy.minSwap) ?? 0n;
   return float > U64_MAX ? 0n : float;
 }
 
@@ -264,15 +264,15 @@ function asReason(error: unknown): ExactChangeError {
   throw error;
 }
 
-async function reservedOf(core: Core, { wallet, tokens }: Holdings): Promise<ReadonlyMap<Address, bigint>> {
-  const { ledger } = core;
+async function reservedOf(context: PaymentContext, { wallet, tokens }: Holdings): Promise<ReadonlyMap<Address, bigint>> {
+  const { ledger } = context;
   const reserved = new Map<Address, bigint>();
   for (const { address, account } of tokens) reserved.set(account.mint, await ledger.held(address));
-  const wrapped = associatedTokenAddress(wallet, WSOL_MINT, pinnedMint(core.config.network, WSOL_MINT)?.tokenProgram ?? '');
+  const wrapped = associatedTokenAddress(wallet, WSOL_MINT, pinnedMint(context.config.network, WSOL_MINT)?.tokenProgram ?? '');
   return reserved.set(WSOL_MINT, (await ledger.held(wallet)) + (await ledger.held(wrapped)));
 }
 
-function short(mint: Address, needed: bigint, { available }: Facts): FundsError {
+function short(mint: Address, needed: bigint, { available }: OfferFacts): FundsError {
   return new FundsError(
     'insufficient_funds',
     `The payment needs ${needed} base units of ${mint}, the wallet can spend ${available}, and no token it holds is worth the difference. Fund the wallet.`,

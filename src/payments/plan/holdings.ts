@@ -1,18 +1,22 @@
 import type { PinnedMint } from '../../network.js';
 import { associatedTokenAddress, decodeTokenAccount } from '../../solana/tokens/accounts.js';
 import type { Holdings } from '../../swaps/quote/candidates.js';
-import type { Core } from '../context.js';
+import type { PaymentContext } from '../context.js';
 
 /**
  * Reads all that the wallet holds, and remembers it.
  *
  * @param expected - Mints that are remembered as empty where the wallet has no account for them.
  */
-export async function readHoldings(core: Core, expected: readonly PinnedMint[], signal: AbortSignal | undefined): Promise<Holdings> {
-  const { signer, runtime, network } = core.config;
-  const { ledger } = core;
+export async function readHoldings(
+  context: PaymentContext,
+  expected: readonly PinnedMint[],
+  signal: AbortSignal | undefined,
+): Promise<Holdings> {
+  const { signer, runtime, network } = context.config;
+  const { ledger } = context;
   const wallet = signer.address;
-  const [native, held] = await Promise.all([core.rpc.accounts([wallet], { signal }), core.rpc.tokenAccounts(wallet, { signal })]);
+  const [native, held] = await Promise.all([context.rpc.accounts([wallet], { signal }), context.rpc.tokenAccounts(wallet, { signal })]);
   const at = runtime.now();
   const tokens = held.accounts.flatMap(({ address, account: raw }) => {
     const account = decodeTokenAccount(raw);

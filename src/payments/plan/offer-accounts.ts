@@ -5,11 +5,11 @@ import { associatedTokenAddress, decodeMint, decodeTokenAccount } from '../../so
 import type { Account } from '../../solana/rpc/rpc.js';
 import type { Address } from '../../solana/types.js';
 import type { Offer } from '../../protocols/x402/types.js';
-import type { Core } from '../context.js';
+import type { PaymentContext } from '../context.js';
 import { judgeMint } from './supported-mint.js';
 
 /** What the chain says about one offer. */
-export interface Facts {
+export interface OfferFacts {
   readonly tokenProgram: Address;
   readonly decimals: number;
   /** Our token account. */
@@ -20,64 +20,68 @@ export interface Facts {
   readonly available: bigint;
 }
 
-export type Surveyed = { readonly offer: Offer; readonly facts: Facts } | { readonly offer: Offer; readonly error: ExactChangeError };
+export type ReadOffer = { readonly offer: Offer; readonly facts: OfferFacts } | { readonly offer: Offer; readonly error: ExactChangeError };
 
 /** How long a balance is taken for true without asking again: other payers of the same wallet are rare. */
 const BALANCE_MAX_AGE_MS = 30_000;
 
 const MAX_ADDRESSES_A_CALL = 100;
 
-/** What a core has learned and need not ask again. */
+/** What a context has learned and need not ask again. */
 export interface Memory {
   readonly mints: Map<Address, { readonly tokenProgram: Address; readonly decimals: number }>;
   /** Payees' token accounts that are there, by address. */
   readonly payees: Set<Address>;
 }
 
-const memories = new WeakMap<Core, Memory>();
+const memories = new WeakMap<PaymentContext, Memory>();
 const KEPT = 1_000;
 
 /** Reads what the offers need of the chain in one round, and nothing that is known already. */
-export async function survey(core: Core, offers: readonly Offer[], signal: AbortSignal | undefined): Promise<Surveyed[]> {
-  const memory = memoryOf(core);
-  const wanted = await Promise.all(offers.map((offer) => unknowns(core, memory, offer)));
-  const accounts = await readAll(core, [...new Set(wanted.flat())], signal);
-  const surveyed: Surveyed[] = [];
+export async function readOfferAccounts(
+  context: PaymentContext,
+  offers: readonly Offer[],
+  signal: AbortSignal | undefined,
+): Promise<ReadOffer[]> {
+  const memory = memoryOf(context);
+  const wanted = await Promise.all(offers.map((offer) => unknowns(context, memory, offer)));
+  const accounts = await readAll(context, [...new Set(wanted.flat())], signal);
+  const read: ReadOffer[] = [];
   for (const offer of offers) {
-    const facts = await learn(core, memory, offer, accounts);
-    surveyed.push('code' in facts ? { offer, error: facts } : { offer, facts });
+    const facts = await learn(context, memory, offer, accounts);
+    read.push('code' in facts ? { offer, error: facts } : { offer, facts });
   }
-  return surveyed;
+  return read;
 }
 
 /** The balance of one of our accounts, less what is promised; undefined where it has to be read first. */
-export function knownAvailable(core: Core, source: Address): Promise<bigint | undefined> {
-  return core.ledger.available(source, freshIn(core));
+export function knownAvailable(context: PaymentContext, source: Address): Promise<bigint | undefined> {
+  return context.ledger.available(source, freshIn(context));
 }
 
 /** Which balances are taken for true: none from before the clock was set back, and those that a machine has seen whose clock is a little ahead. */
-export function freshIn({ config: { runtime } }: Core): IsFresh {
+export function freshIn({ config: { runtime } }: PaymentContext): IsFresh {
   return (at) => Math.abs(runtime.now() - at) <= BALANCE_MAX_AGE_MS;
 }
 
-function memoryOf(core: Core): Memory {
-  let memory = memories.get(core);
-  if (memory === undefined) memories.set(core, (memory = { mints: new Map(), payees: new Set() }));
+function memoryOf(context: PaymentContext): Memory {
+  let memory = memories.get(context);
+  if (memory === undefined) memories.set(context, (memory = { mints: new Map(), payees: new Set() }));
   return memory;
 }
 
-function programsOf(core: Core, memory: Memory, mint: Address): readonly Address[] {
-  const known = memory.mints.get(mint) ?? pinnedMint(core.config.network, mint);
+function programsOf(context: PaymentContext, memory: Memory, mint: Address): readonly Address[] {
+  const known = memory.mints.get(mint) ?? pinnedMint(context.config.network, mint);
   // An unknown mint's program is read in the same round as the accounts that depend on it, so both are asked for.
   return known === undefined ? [TOKEN_PROGRAM, TOKEN_2022_PROGRAM] : [known.tokenProgram];
 }
 
-async function unknowns(core: Core, memory: Memory, { mint, payTo }: Offer): Promise<Address[]> {
-  const wallet = core.config.signer.address;
+async function unknowns(context: PaymentContext, memory: Memory, { mint, payTo }: Offer): Promise<Address[]> {
+  const wallet = context.config.signer.address;
   const wanted: Address[] = memory.mints.has(mint) ? [] : [mint];
-  for (const program of programsOf(core, memory, mint)) {
+  for (const program of programsOf(context, memory, mint)) {
     const source = associatedTokenAddress(wallet, mint, program);
-    if ((await knownAvailable(core, source)) === undefined) wanted.push(source);
+    if ((await knownAvailable(context, source)) === undefined) wanted.push(source);
     const destination = associatedTokenAddress(payTo, mint, program);
     if (!memory.payees.has(destination)) wanted.push(payTo, destination);
   }
@@ -89,19 +93,28 @@ interface Read {
   readonly slot: number;
 }
 
-async function readAll(core: Core, addresses: readonly Address[], signal: AbortSignal | undefined): Promise<Map<Address, Read>> {
+async function readAll(
+  context: PaymentContext,
+  addresses: readonly Address[],
+  signal: AbortSignal | undefined,
+): Promise<Map<Address, Read>> {
   const found = new Map<Address, Read>();
   for (let from = 0; from < addresses.length; from += MAX_ADDRESSES_A_CALL) {
     const page = addresses.slice(from, from + MAX_ADDRESSES_A_CALL);
-    const { slot, accounts } = await core.rpc.accounts(page, { signal });
+    const { slot, accounts } = await context.rpc.accounts(page, { signal });
     page.forEach((address, index) => found.set(address, { account: accounts[index] ?? null, slot }));
   }
   return found;
 }
 
-async function learn(core: Core, memory: Memory, offer: Offer, accounts: ReadonlyMap<Address, Read>): Promise<Facts | ExactChangeError> {
+async function learn(
+  context: PaymentContext,
+  memory: Memory,
+  offer: Offer,
+  accounts: ReadonlyMap<Address, Read>,
+): Promise<OfferFacts | ExactChangeError> {
   const { mint, payTo } = offer;
-  const { signer, network, runtime } = core.config;
+  const { signer, network, runtime } = context.config;
   let facts = memory.mints.get(mint);
   if (facts === undefined) {
     const account = accounts.get(mint)?.account;
@@ -144,9 +157,9 @@ async function learn(core: Core, memory: Memory, offer: Offer, accounts: Readonl
       );
     }
     const usable = decoded !== undefined && decoded.owner === signer.address && decoded.mint === mint;
-    await core.ledger.see(source, { amount: usable ? decoded.amount : 0n, at: runtime.now(), slot });
+    await context.ledger.see(source, { amount: usable ? decoded.amount : 0n, at: runtime.now(), slot });
   }
-  return { tokenProgram, decimals, source, destination, available: (await knownAvailable(core, source)) ?? 0n };
+  return { tokenProgram, decimals, source, destination, available: (await knownAvailable(context, source)) ?? 0n };
 }
 
 /** A seller that counts in other units than the chain means another price than the one that would be paid. */

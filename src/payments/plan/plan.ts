@@ -9,7 +9,7 @@ import { newAccountRent } from '../../swaps/transaction/read-facts.js';
 import type { SwapQuote } from '../../swaps/types.js';
 import type { PaymentRequired } from '../../protocols/x402/types.js';
 import { choose, type Choice } from './choose.js';
-import type { Core } from '../context.js';
+import type { PaymentContext } from '../context.js';
 import { broughtBy, type Funding } from './funding.js';
 import { ownerOf } from '../owner.js';
 import { costFor } from '../execute/receipt-cost.js';
@@ -19,13 +19,13 @@ import { swapBound } from '../execute/swap-cost.js';
 export type PlanPlace = Pick<Plan, 'url' | 'method' | 'status'>;
 
 /** Chooses and quotes, and leaves everything as it was. Throws what the real call would throw. */
-export async function makePlan(core: Core, call: Call, unpaid: Response, terms: PaymentRequired | undefined): Promise<Plan> {
+export async function makePlan(context: PaymentContext, call: Call, unpaid: Response, terms: PaymentRequired | undefined): Promise<Plan> {
   const place = { url: unpaid.url === '' ? call.url : unpaid.url, method: call.method, status: unpaid.status };
   if (terms === undefined)
-    return { ...place, refused: [], maxFeeLamports: '0', caps: await usesOf(core, capsSeen(core.config.policy, [])) };
-  await untilAborted(core.ready(), call.signal);
-  const choice = await choose(core, terms, { host: new URL(place.url).host, signal: call.signal, quote: true });
-  return planOf(core, place, choice, choice.funding, call.signal);
+    return { ...place, refused: [], maxFeeLamports: '0', caps: await usesOf(context, capsSeen(context.config.policy, [])) };
+  await untilAborted(context.ready(), call.signal);
+  const choice = await choose(context, terms, { host: new URL(place.url).host, signal: call.signal, quote: true });
+  return planOf(context, place, choice, choice.funding, call.signal);
 }
 
 /**
@@ -34,14 +34,14 @@ export async function makePlan(core: Core, call: Call, unpaid: Response, terms: 
  * @param reserved - The caps count the payment already; the plan shows them as they stand before it.
  */
 export async function planOf(
-  core: Core,
+  context: PaymentContext,
   place: PlanPlace,
   choice: Choice,
   funding: Funding | undefined,
   signal: AbortSignal | undefined,
   reserved = false,
 ): Promise<Plan> {
-  const { policy } = core.config;
+  const { policy } = context.config;
   const spend = spendOf(choice, new URL(place.url).host);
   const { offer, facts, microUsd, refused } = choice;
   return {
@@ -59,27 +59,27 @@ export async function planOf(
       available: facts.available.toString(),
     },
     ...(funding === undefined ? {} : 'quote' in funding ? { swap: withoutRaw(funding.quote) } : { wrap: funding.wrap.toString() }),
-    cost: funding === undefined ? costFor(spend, 0n) : await mostFor(core, spend, funding, signal),
+    cost: funding === undefined ? costFor(spend, 0n) : await mostFor(context, spend, funding, signal),
     refused,
     maxFeeLamports: (funding === undefined ? 0n : policy.maxFeeLamports).toString(),
-    caps: await usesOf(core, capsFor(policy, spend), reserved ? spend : undefined),
+    caps: await usesOf(context, capsFor(policy, spend), reserved ? spend : undefined),
   };
 }
 
 /** What a payment and the swap before it take at most. */
-async function mostFor(core: Core, spend: Spend, funding: Funding, signal: AbortSignal | undefined): Promise<Receipt['cost']> {
-  const { signer, policy } = core.config;
+async function mostFor(context: PaymentContext, spend: Spend, funding: Funding, signal: AbortSignal | undefined): Promise<Receipt['cost']> {
+  const { signer, policy } = context.config;
   const { inputMint, maxInAmount: maxIn } = funding;
-  const rent = await newAccountRent(core.rpc, signer.address, spend.mint, { signal });
+  const rent = await newAccountRent(context.rpc, signer.address, spend.mint, { signal });
   const taking = { inputMint, outputMint: spend.mint, maxIn, minOut: broughtBy(funding), lamports: policy.maxFeeLamports + rent };
-  return costFor({ ...spend, swapping: await swapBound(core, taking, spend, signal) }, policy.maxFeeLamports);
+  return costFor({ ...spend, swapping: await swapBound(context, taking, spend, signal) }, policy.maxFeeLamports);
 }
 
 /** How much of each cap is used now, a spend left out that is among it. */
-export async function usesOf(core: Core, caps: readonly Cap[], except?: Spend): Promise<CapUse[]> {
+export async function usesOf(context: PaymentContext, caps: readonly Cap[], except?: Spend): Promise<CapUse[]> {
   const rows = caps.map((cap) => ({ cap, parts: partsOf(cap) }));
   const asked = rows.flatMap(({ cap, parts }) => [cap, ...parts]);
-  const used = await core.journal.used(ownerOf(core), asked, core.config.runtime.now());
+  const used = await context.journal.used(ownerOf(context), asked, context.config.runtime.now());
   const spent = new Map(asked.map((cap, index) => [cap, used[index] ?? 0n]));
   const usedOf = (cap: Cap): bigint => {
     const rest = (spent.get(cap) ?? 0n) - (except === undefined ? 0n : takenOf(cap, except));

@@ -5,47 +5,52 @@ import type { Address } from '../../solana/types.js';
 import { isJson } from '../../swaps/jupiter/answer.js';
 import type { AutoPayRequest } from '../../transport.js';
 import type { Offer } from '../../protocols/x402/types.js';
-import type { Core } from '../context.js';
+import type { PaymentContext } from '../context.js';
 
 /** A swap for a payment that is asked for as one. */
-export interface Wanted {
+export interface WantedSwap {
   readonly inputMint: Address;
   /** Base units of the offer's token that it has to bring. */
   readonly amount: bigint;
 }
 
 /** What a service says to a plan, neither part of it judged. */
-export interface Planned {
+export interface ServicePlan {
   readonly quote: Readonly<Record<string, unknown>>;
   readonly transaction: unknown;
 }
 
 // A service that cannot plan, or hangs, costs a payment no time again so soon: its quotes may be all that it has.
 const REST_MS = 60_000;
-const failedAt = new WeakMap<Core, number>();
+const failedAt = new WeakMap<PaymentContext, number>();
 
 /**
  * Asks a distant service for the quote and the transaction of a swap in one call. Undefined where the transport is not distant, and where no such
  * plan comes of it, for whatever reason: both can be asked for by themselves. Rejects with the signal's reason.
  */
-export async function askPlan(core: Core, offer: Offer, wanted: Wanted, signal: AbortSignal | undefined): Promise<Planned | undefined> {
-  const { transport, config } = core;
-  if (transport.distant !== true || sinceThen(config.runtime, failedAt.get(core) ?? -Infinity) < REST_MS) return undefined;
+export async function askServicePlan(
+  context: PaymentContext,
+  offer: Offer,
+  wanted: WantedSwap,
+  signal: AbortSignal | undefined,
+): Promise<ServicePlan | undefined> {
+  const { transport, config } = context;
+  if (transport.distant !== true || sinceThen(config.runtime, failedAt.get(context) ?? -Infinity) < REST_MS) return undefined;
   try {
-    return planIn(await transport.autoPay(requestFor(core, offer, wanted), { signal }));
+    return planIn(await transport.autoPay(requestFor(context, offer, wanted), { signal }));
   } catch (error) {
     throwIfAborted(signal);
     if (!isExactChangeError(error)) throw error;
-    if (error.name === 'TransportError') failedAt.set(core, config.runtime.now());
+    if (error.name === 'TransportError') failedAt.set(context, config.runtime.now());
     return undefined;
   }
 }
 
 /** The offer in our own words, and no more of the 402: what its seller wrote beside it may repeat the address that was asked, and what is secret in that. */
 function requestFor(
-  { config }: Core,
+  { config }: PaymentContext,
   { network, amount, mint, payTo, feePayer, maxTimeoutSeconds }: Offer,
-  wanted: Wanted,
+  wanted: WantedSwap,
 ): AutoPayRequest {
   const entry = { scheme: 'exact', network, amount: amount.toString(), asset: mint, payTo, maxTimeoutSeconds, extra: { feePayer } };
   return {
@@ -59,7 +64,7 @@ function requestFor(
   };
 }
 
-function planIn(answer: unknown): Planned | undefined {
+function planIn(answer: unknown): ServicePlan | undefined {
   const swap = isJson(answer) && answer['state'] === 'swap_required' ? answer['swap'] : undefined;
   const quote = isJson(swap) ? swap['quote'] : undefined;
   return isJson(swap) && isJson(quote) ? { quote, transaction: swap['transaction'] } : undefined;

@@ -5,8 +5,8 @@ import { pinnedMint } from '../../network.js';
 import type { Address } from '../../solana/types.js';
 import { checkFields, checkImpact, checkQuote } from '../../swaps/quote/check-quote.js';
 import type { SwapQuote } from '../../swaps/types.js';
-import type { Core } from '../context.js';
-import { atPar, worthOf, type Worth } from './usd-price.js';
+import type { PaymentContext } from '../context.js';
+import { atPar, usdPriceOf, type UsdPrice } from './usd-price.js';
 
 const WHOLE = 10_000n;
 
@@ -19,20 +19,20 @@ const SLACK_MICRO_USD = 1_000n;
  *
  * @param given - The transport's answer, where it has given one already.
  */
-export async function askForPayment(
-  core: Core,
+export async function quoteForPayment(
+  context: PaymentContext,
   request: ResolvedRequest,
   signal: AbortSignal | undefined,
   given?: Readonly<Record<string, unknown>>,
 ): Promise<SwapQuote> {
   const { inputMint, outputMint } = request;
   // Asked for along with the quote, so that they cost no time.
-  const worths = Promise.all([inputMint, outputMint].map((mint) => worthFor(core, inputMint, mint, signal)));
+  const worths = Promise.all([inputMint, outputMint].map((mint) => worthFor(context, inputMint, mint, signal)));
   worths.catch(() => undefined);
-  const quote = await askQuote(core, request, signal, given);
+  const quote = await askQuote(context, request, signal, given);
   const [input, output] = await worths;
-  if (input !== undefined && output !== undefined) checkLoss(quote, input, output, core.config.policy.maxSwapLossBps);
-  else if (!core.config.policy.maxInAmount.has(inputMint)) throw unknown(input === undefined ? inputMint : outputMint);
+  if (input !== undefined && output !== undefined) checkLoss(quote, input, output, context.config.policy.maxSwapLossBps);
+  else if (!context.config.policy.maxInAmount.has(inputMint)) throw unknown(input === undefined ? inputMint : outputMint);
   return quote;
 }
 
@@ -40,12 +40,12 @@ export async function askForPayment(
  * A quote for a swap that the caller asked for by name. It is not valued; but a service's quote is held against our own Jupiter's
  * for the same swap, unless the caller bounds the input.
  */
-export async function askByName(core: Core, request: ResolvedRequest, signal: AbortSignal | undefined): Promise<SwapQuote> {
-  if (core.prices === core.transport) return askQuote(core, request, signal);
-  const bounded = core.config.policy.maxInAmount.has(request.inputMint);
-  const asked = core.prices.quote(request, { signal }).then(
+export async function quoteByName(context: PaymentContext, request: ResolvedRequest, signal: AbortSignal | undefined): Promise<SwapQuote> {
+  if (context.prices === context.transport) return askQuote(context, request, signal);
+  const bounded = context.config.policy.maxInAmount.has(request.inputMint);
+  const asked = context.prices.quote(request, { signal }).then(
     (own) => {
-      checkAnswer(core, own, request);
+      checkAnswer(context, own, request);
       return own;
     },
     (error: unknown) => {
@@ -54,9 +54,9 @@ export async function askByName(core: Core, request: ResolvedRequest, signal: Ab
     },
   );
   asked.catch(() => undefined);
-  const quote = await askQuote(core, request, signal);
+  const quote = await askQuote(context, request, signal);
   const own = await asked;
-  if (own !== undefined) checkAgainst(quote, own, core.config.policy.maxSwapLossBps);
+  if (own !== undefined) checkAgainst(quote, own, context.config.policy.maxSwapLossBps);
   return quote;
 }
 
@@ -72,20 +72,20 @@ export function checkAvailable({ inputMint, maxInAmount }: SwapQuote, available:
 
 /** Asks the transport, and believes nothing: the quote must answer the request and keep within the policy. */
 async function askQuote(
-  core: Core,
+  context: PaymentContext,
   request: ResolvedRequest,
   signal: AbortSignal | undefined,
   given?: Readonly<Record<string, unknown>>,
 ): Promise<SwapQuote> {
   // A copy: what is checked must be what is swapped.
-  const quote = { ...(given ?? (await core.transport.quote(request, { signal }))) } as SwapQuote; // Typed as one or not, it is checked next.
-  checkAnswer(core, quote, request);
+  const quote = { ...(given ?? (await context.transport.quote(request, { signal }))) } as SwapQuote; // Typed as one or not, it is checked next.
+  checkAnswer(context, quote, request);
   // A quote from a clock that is ahead would never be too old.
-  return { ...quote, quotedAt: Math.min(quote.quotedAt, core.config.runtime.now()) };
+  return { ...quote, quotedAt: Math.min(quote.quotedAt, context.config.runtime.now()) };
 }
 
-function checkAnswer(core: Core, quote: SwapQuote, request: ResolvedRequest): void {
-  const { policy, network } = core.config;
+function checkAnswer(context: PaymentContext, quote: SwapQuote, request: ResolvedRequest): void {
+  const { policy, network } = context.config;
   checkFit(quote, request);
   checkImpact(quote, policy.maxPriceImpactBps);
   checkPar(quote, policy.maxSwapLossBps, network);
@@ -117,11 +117,16 @@ function checkOutput({ outAmount, minOutAmount }: SwapQuote, amount: bigint): vo
 }
 
 /** Undefined where there is no price, or, for an input that the caller bounds in base units, where none could be asked for. */
-async function worthFor(core: Core, inputMint: Address, mint: Address, signal: AbortSignal | undefined): Promise<Worth | undefined> {
+async function worthFor(
+  context: PaymentContext,
+  inputMint: Address,
+  mint: Address,
+  signal: AbortSignal | undefined,
+): Promise<UsdPrice | undefined> {
   try {
-    return await worthOf(core, mint, signal);
+    return await usdPriceOf(context, mint, signal);
   } catch (error) {
-    if (core.config.policy.maxInAmount.has(inputMint) && isExactChangeError(error)) return undefined;
+    if (context.config.policy.maxInAmount.has(inputMint) && isExactChangeError(error)) return undefined;
     throw error;
   }
 }
@@ -141,7 +146,7 @@ function checkPar(quote: SwapQuote, limitBps: number, network: string): void {
   checkLoss(quote, atPar(input.decimals), atPar(output.decimals), limitBps);
 }
 
-function checkLoss(quote: SwapQuote, input: Pick<Worth, 'about'>, output: Pick<Worth, 'least'>, limitBps: number): void {
+function checkLoss(quote: SwapQuote, input: Pick<UsdPrice, 'about'>, output: Pick<UsdPrice, 'least'>, limitBps: number): void {
   const paid = input.about(taken(quote));
   const got = output.least(brought(quote));
   if (paid <= SLACK_MICRO_USD + got || got * WHOLE >= paid * (WHOLE - BigInt(limitBps))) return;

@@ -5,10 +5,10 @@ import { USD_DECIMALS } from '../../policy/dollars.js';
 import { sinceThen } from '../../internal/runtime.js';
 import type { Address } from '../../solana/types.js';
 import { checkFields, checkQuote } from '../../swaps/quote/check-quote.js';
-import type { Core } from '../context.js';
+import type { PaymentContext } from '../context.js';
 
 /** What base units of one mint are worth, in millionths of a dollar. */
-export interface Worth {
+export interface UsdPrice {
   /** What leaves the wallet, as caps count it: rounded up, and a token that is no dollar above its selling price by {@link SPREAD_BPS}. */
   most(amount: bigint): bigint;
   /** At the selling price, rounded up. */
@@ -36,13 +36,13 @@ const PRICE_MAX_AGE_MS = 60_000;
 export const PRICE_MEMORY_MS = 5 * 60_000;
 const KEPT = 1_000;
 
-/** What a core knows of prices. */
+/** What a context knows of prices. */
 interface Memory {
   readonly prices: Map<Address, readonly Price[]>;
   /** When a mint was found to have no price. Milliseconds since the epoch. */
   readonly without: Map<Address, number>;
 }
-const memories = new WeakMap<Core, Memory>();
+const memories = new WeakMap<PaymentContext, Memory>();
 
 const MAX_QUOTES = 3;
 // What has no route to the first dollar token mostly has none to the second; and sellers name tokens by the dozen.
@@ -62,14 +62,14 @@ const USUAL_DECIMALS = 6;
  * What an amount is worth in millionths of a dollar, rounded up: par for pinned dollar tokens, a quote to one of them for others.
  * Undefined where there is no price; rejects where Jupiter could not be asked.
  */
-export async function valueOf(
-  core: Core,
+export async function usdValueOf(
+  context: PaymentContext,
   mint: Address,
   amount: bigint,
   decimals: number,
   signal: AbortSignal | undefined,
 ): Promise<bigint | undefined> {
-  return (await worthOf(core, mint, signal, decimals))?.most(amount);
+  return (await usdPriceOf(context, mint, signal, decimals))?.most(amount);
 }
 
 /**
@@ -79,27 +79,27 @@ export async function valueOf(
  * @param decimals - Where the search for a fair amount starts, if they are known.
  * @param maxAgeMs - How old a price may be.
  */
-export async function worthOf(
-  core: Core,
+export async function usdPriceOf(
+  context: PaymentContext,
   mint: Address,
   signal: AbortSignal | undefined,
   decimals?: number,
   maxAgeMs = PRICE_MAX_AGE_MS,
-): Promise<Worth | undefined> {
-  const { network, runtime } = core.config;
+): Promise<UsdPrice | undefined> {
+  const { network, runtime } = context.config;
   const pinned = pinnedMint(network, mint);
   if (pinned?.dollar === true) return atPar(pinned.decimals);
   // No seller moves the price of a pinned token.
-  const lows = () => (pinned === undefined ? recent(core, mint) : []);
-  const last = lastOf(recent(core, mint));
+  const lows = () => (pinned === undefined ? recent(context, mint) : []);
+  const last = lastOf(recent(context, mint));
   if (last !== undefined && sinceThen(runtime, last.at) <= maxAgeMs) return worthAt(last, lows());
-  const { without } = memoryOf(core);
+  const { without } = memoryOf(context);
   const foundAt = without.get(mint);
   if (foundAt !== undefined && sinceThen(runtime, foundAt) <= PRICE_MAX_AGE_MS) return undefined;
   for (const dollar of pinnedMints(network).slice(0, pinned === undefined ? MAX_DOLLARS.other : MAX_DOLLARS.pinned)) {
-    const price = await askPrice(core, mint, dollar, decimals ?? pinned?.decimals ?? USUAL_DECIMALS, signal);
+    const price = await askPrice(context, mint, dollar, decimals ?? pinned?.decimals ?? USUAL_DECIMALS, signal);
     if (price === undefined) continue;
-    remember(core, mint, price);
+    remember(context, mint, price);
     return worthAt(price, lows());
   }
   if (without.size >= KEPT) without.clear();
@@ -111,7 +111,7 @@ export async function worthOf(
  * What arrives counts by the lowest price of the last minutes: a payment is counted before its swap, and a seller that moves the price
  * of its own token in between could have the caps count little and the swap take much.
  */
-function worthAt(last: Price, known: readonly Price[]): Worth {
+function worthAt(last: Price, known: readonly Price[]): UsdPrice {
   const low = known.reduce((a, b) => (b.microUsd * a.reference < a.microUsd * b.reference ? b : a), last);
   // The quote was rounded down.
   const about = (amount: bigint) => ceilDiv(amount * (last.microUsd + 1n), last.reference);
@@ -124,7 +124,7 @@ function worthAt(last: Price, known: readonly Price[]): Worth {
 }
 
 /** What a dollar token is worth. */
-export function atPar(decimals: number): Worth {
+export function atPar(decimals: number): UsdPrice {
   const one = 10n ** BigInt(decimals);
   const most = (amount: bigint) => ceilDiv(amount * MICRO_USD, one);
   return {
@@ -137,7 +137,7 @@ export function atPar(decimals: number): Worth {
 
 /** A price without a noticeable impact, by as many quotes as it takes to find a fair amount; mostly one. */
 async function askPrice(
-  core: Core,
+  context: PaymentContext,
   mint: Address,
   dollar: PinnedMint,
   decimals: number,
@@ -146,13 +146,13 @@ async function askPrice(
   let reference = 10n ** BigInt(Math.min(decimals, MAX_DECIMALS));
   let found: Price | undefined;
   for (let call = 1; call <= MAX_QUOTES; call++) {
-    const answer = await askOnce(core, mint, dollar, reference, signal);
+    const answer = await askOnce(context, mint, dollar, reference, signal);
     if (answer === undefined) break;
     const { outAmount, impactBps } = answer;
     const microUsd = scale(outAmount, dollar.decimals);
     // A price impact that is not known is small where the amount is.
     const smooth = impactBps === null ? microUsd <= MOST_WITH_UNKNOWN_IMPACT : impactBps <= MAX_IMPACT_BPS;
-    if (smooth && microUsd > 0n) found = { reference, microUsd, at: core.config.runtime.now() };
+    if (smooth && microUsd > 0n) found = { reference, microUsd, at: context.config.runtime.now() };
     if (smooth ? microUsd >= LEAST && microUsd <= MOST : found !== undefined) break;
     const next = bounded(nextReference(reference, microUsd, smooth));
     if (next === reference) break;
@@ -171,15 +171,20 @@ function bounded(amount: bigint): bigint {
 }
 
 async function askOnce(
-  core: Core,
+  context: PaymentContext,
   mint: Address,
   dollar: PinnedMint,
   amount: bigint,
   signal: AbortSignal | undefined,
 ): Promise<{ outAmount: bigint; impactBps: number | null } | undefined> {
-  const intent = { inputMint: mint, outputMint: dollar.mint, swapMode: 'ExactIn', slippageBps: core.config.policy.maxSlippageBps } as const;
+  const intent = {
+    inputMint: mint,
+    outputMint: dollar.mint,
+    swapMode: 'ExactIn',
+    slippageBps: context.config.policy.maxSlippageBps,
+  } as const;
   try {
-    const quote = await core.prices.quote({ ...intent, amount: amount.toString() }, { signal });
+    const quote = await context.prices.quote({ ...intent, amount: amount.toString() }, { signal });
     checkFields(quote);
     // Too little to sell for anything is an answer, though no quote.
     if (parseAmount(quote.outAmount) === 0n) return { outAmount: 0n, impactBps: 0 };
@@ -200,20 +205,20 @@ function lastOf(known: readonly Price[]): Price | undefined {
 }
 
 /** Prices of the last minutes, oldest first. */
-function recent(core: Core, mint: Address): readonly Price[] {
-  const since = core.config.runtime.now() - PRICE_MEMORY_MS;
-  return (memoryOf(core).prices.get(mint) ?? []).filter(({ at }) => at >= since);
+function recent(context: PaymentContext, mint: Address): readonly Price[] {
+  const since = context.config.runtime.now() - PRICE_MEMORY_MS;
+  return (memoryOf(context).prices.get(mint) ?? []).filter(({ at }) => at >= since);
 }
 
-function remember(core: Core, mint: Address, price: Price): void {
-  const known = recent(core, mint);
-  const { prices } = memoryOf(core);
+function remember(context: PaymentContext, mint: Address, price: Price): void {
+  const known = recent(context, mint);
+  const { prices } = memoryOf(context);
   if (prices.size >= KEPT) prices.clear();
   prices.set(mint, [...known, price]);
 }
 
-function memoryOf(core: Core): Memory {
-  let memory = memories.get(core);
-  if (memory === undefined) memories.set(core, (memory = { prices: new Map(), without: new Map() }));
+function memoryOf(context: PaymentContext): Memory {
+  let memory = memories.get(context);
+  if (memory === undefined) memories.set(context, (memory = { prices: new Map(), without: new Map() }));
   return memory;
 }

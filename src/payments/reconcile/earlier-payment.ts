@@ -3,13 +3,13 @@ import { throwIfAborted, untilAborted } from '../../internal/deadline.js';
 import type { Emit } from '../../events.js';
 import type { Attempt } from '../../journal/types.js';
 import type { Call } from '../../internal/request.js';
-import type { Core } from '../context.js';
+import type { PaymentContext } from '../context.js';
 import { sourceOf } from './sent-transaction.js';
-import { decide, openOf, type Open } from './payment-monitor.js';
-import { allHaveLeft, beforeNext, bodyClaim } from '../execute/release-claim.js';
+import { decidePayment, openPaymentOf, type OpenPayment } from './payment-monitor.js';
+import { claimsReleased, delayNextCall, bodyClaim } from '../execute/release-claim.js';
 import { mayRepeat, present } from '../execute/present.js';
 import { ownerOf } from '../owner.js';
-import { save } from '../execute/save-attempt.js';
+import { saveAttempt } from '../execute/save-attempt.js';
 
 // A blockhash lasts for a minute or two; after a day only history is left to be asked about.
 const FORGOTTEN_MS = 24 * 60 * 60_000;
@@ -18,7 +18,7 @@ const FORGOTTEN_BLOCKS = 216_000;
 /** How many windows a caller has that was being told when its process ended. */
 const UNHEARD_WINDOWS = 10;
 
-interface Repeat {
+interface RepeatedCall {
   readonly fingerprint: string;
   readonly idempotencyKey: string | undefined;
   /** On the caller's word the request may reach the seller twice. */
@@ -33,15 +33,15 @@ interface Repeat {
  * decide them first: the same payment presented again where the request may be repeated, `payment_uncertain`, `already_spent`, or undefined
  * where the way is free for a new one.
  */
-export async function adopt(core: Core, repeat: Repeat): Promise<Response | undefined> {
+export async function resumeEarlierPayment(context: PaymentContext, repeat: RepeatedCall): Promise<Response | undefined> {
   const { call, emit } = repeat;
-  await allHaveLeft(core, call.signal);
-  const all = (await findEarlier(core, repeat)).map((earlier) => openOf(core, earlier));
+  await claimsReleased(context, call.signal);
+  const all = (await findEarlier(context, repeat)).map((earlier) => openPaymentOf(context, earlier));
   // The caller may have heard more of them than was known a moment ago.
-  for (const { attempt } of all) core.histories.outdate(sourceOf(attempt.payment));
-  for (const open of all) if (open.attempt.state === 'signed') await ask(core, open, emit, call.signal);
+  for (const { attempt } of all) context.histories.outdate(sourceOf(attempt.payment));
+  for (const open of all) if (open.attempt.state === 'signed') await ask(context, open, emit, call.signal);
   const undecidedOnes = all.filter(({ attempt }) => attempt.state === 'signed');
-  const forgotten = await Promise.all(undecidedOnes.map((open) => isForgotten(core, open)));
+  const forgotten = await Promise.all(undecidedOnes.map((open) => isForgotten(context, open)));
   // A key is never free again: its caller has to give a new one.
   const signed = undecidedOnes.filter((_, index) => repeat.idempotencyKey !== undefined || forgotten[index] !== true);
   // One that another was signed after is presented no more: both would be paid.
@@ -50,7 +50,7 @@ export async function adopt(core: Core, repeat: Repeat): Promise<Response | unde
   // Nor one that was signed after another which the chain has shown meanwhile.
   const current = signed.find(({ attempt }) => !isReplaced(attempt.id) && !settledIds.some((id) => id === attempt.resigns));
   if (current !== undefined) {
-    if (mayRepeat(current, repeat)) return presentAgain(core, current, repeat);
+    if (mayRepeat(current, repeat)) return presentAgain(context, current, repeat);
     throw undecided(current);
   }
   const settled = all.filter(({ attempt }) => attempt.state === 'settled');
@@ -61,31 +61,35 @@ export async function adopt(core: Core, repeat: Repeat): Promise<Response | unde
   }
   // What is settled is refused by a seller that does not know the payment again, so only one that does is asked.
   const known = settled.find(({ attempt }) => attempt.payment.hasPaymentId === true || repeat.repeatable);
-  const answering = known === undefined ? Promise.reject(spent(latest.attempt)) : presentAgain(core, known, repeat);
+  const answering = known === undefined ? Promise.reject(spent(latest.attempt)) : presentAgain(context, known, repeat);
   return answering.catch(async (error: unknown) => {
-    if (isExactChangeError(error, 'already_spent')) await tell(core, settled);
+    if (isExactChangeError(error, 'already_spent')) await tell(context, settled);
     throw error;
   });
 }
 
 /** To the address that asked for it, wherever this call was led. */
-async function presentAgain(core: Core, open: Open, { call, repeatable, emit, startedAt }: Repeat): Promise<Response> {
-  await core.claims.take(open.attempt.id).catch((cause: unknown) => {
+async function presentAgain(
+  context: PaymentContext,
+  open: OpenPayment,
+  { call, repeatable, emit, startedAt }: RepeatedCall,
+): Promise<Response> {
+  await context.claims.take(open.attempt.id).catch((cause: unknown) => {
     // It may have been taken all the same, and would keep every later call away.
-    core.claims.drop(open.attempt.id).catch(() => undefined);
+    context.claims.drop(open.attempt.id).catch(() => undefined);
     throw undecided(open, cause);
   });
-  const shown = await present(core, open, { call, url: open.attempt.url, repeatable, moved: swappedBy(open), emit, startedAt });
+  const shown = await present(context, open, { call, url: open.attempt.url, repeatable, moved: swappedBy(open), emit, startedAt });
   if ('response' in shown) return shown.response;
   throw open.attempt.state === 'settled' ? spent(open.attempt, shown.rejected.response) : shown.rejected;
 }
 
-async function findEarlier(core: Core, { fingerprint, idempotencyKey }: Repeat): Promise<Open['attempt'][]> {
-  const { runtime, retryWindow } = core.config;
-  const found: Open['attempt'][] = [];
-  const similar = await core.journal.similar(ownerOf(core), fingerprint, idempotencyKey);
+async function findEarlier(context: PaymentContext, { fingerprint, idempotencyKey }: RepeatedCall): Promise<OpenPayment['attempt'][]> {
+  const { runtime, retryWindow } = context.config;
+  const found: OpenPayment['attempt'][] = [];
+  const similar = await context.journal.similar(ownerOf(context), fingerprint, idempotencyKey);
   const asked = similar.filter(({ payment, delivered }) => payment !== undefined && (idempotencyKey !== undefined || !delivered));
-  const live = asked.length === 0 ? new Set<string>() : await core.claims.live(asked.flatMap(({ id }) => [id, bodyClaim(id)]));
+  const live = asked.length === 0 ? new Set<string>() : await context.claims.live(asked.flatMap(({ id }) => [id, bodyClaim(id)]));
   for (const attempt of similar) {
     const { payment, receipt, state, delivered } = attempt;
     if (idempotencyKey !== undefined && attempt.fingerprint !== fingerprint) throw mismatch();
@@ -105,7 +109,7 @@ async function findEarlier(core: Core, { fingerprint, idempotencyKey }: Repeat):
 }
 
 /** Whether no node can be expected to remember it, and nothing of it can still land: clocks jump, and a node may be wrong in a number, but not in two. */
-async function isForgotten({ rpc, config, closing }: Core, { attempt }: Open): Promise<boolean> {
+async function isForgotten({ rpc, config, closing }: PaymentContext, { attempt }: OpenPayment): Promise<boolean> {
   if (config.runtime.now() - attempt.at <= FORGOTTEN_MS) return false;
   const { lastValidBlockHeight, slot } = attempt.payment;
   const height = BigInt(lastValidBlockHeight) + BigInt(FORGOTTEN_BLOCKS);
@@ -113,10 +117,10 @@ async function isForgotten({ rpc, config, closing }: Core, { attempt }: Open): P
   return tips.every((tip) => tip !== undefined && tip.height > height && tip.slot > slot + FORGOTTEN_BLOCKS);
 }
 
-async function ask(core: Core, open: Open, emit: Emit, signal: AbortSignal | undefined): Promise<void> {
+async function ask(context: PaymentContext, open: OpenPayment, emit: Emit, signal: AbortSignal | undefined): Promise<void> {
   try {
-    await untilAborted(core.ready(), signal);
-    await decide(core, open, emit, signal ?? core.closing.signal);
+    await untilAborted(context.ready(), signal);
+    await decidePayment(context, open, emit, signal ?? context.closing.signal);
   } catch (error) {
     throwIfAborted(signal);
     if (!isExactChangeError(error)) throw error;
@@ -129,23 +133,23 @@ async function ask(core: Core, open: Open, emit: Emit, signal: AbortSignal | und
  * Notes that the caller is being told, and once it has been, that it was: if the process is killed in between, it may not have heard, and if its caller
  * ends it, it has. All at once, or each of them would keep the way closed for a window of its own.
  */
-async function tell(core: Core, settled: readonly Open[]): Promise<void> {
-  const { runtime } = core.config;
-  const note = (told: 'tellingAt' | 'toldAt') => Promise.all(settled.map((open) => noteTold(core, open, told)));
+async function tell(context: PaymentContext, settled: readonly OpenPayment[]): Promise<void> {
+  const { runtime } = context.config;
+  const note = (told: 'tellingAt' | 'toldAt') => Promise.all(settled.map((open) => noteTold(context, open, told)));
   await note('tellingAt');
-  void beforeNext(
-    core,
+  void delayNextCall(
+    context,
     runtime.sleep(0).then(() => note('toldAt')),
   );
 }
 
 /** From now on, for as long as the window lasts, repeats are told the same. */
-async function noteTold(core: Core, open: Open, told: 'tellingAt' | 'toldAt'): Promise<void> {
+async function noteTold(context: PaymentContext, open: OpenPayment, told: 'tellingAt' | 'toldAt'): Promise<void> {
   const { attempt } = open;
   if (attempt[told] !== undefined) return;
-  open.attempt = { ...attempt, [told]: core.config.runtime.now() };
+  open.attempt = { ...attempt, [told]: context.config.runtime.now() };
   // Not written down, it is told once more than it had to be.
-  await save(core, open).catch(() => undefined);
+  await saveAttempt(context, open).catch(() => undefined);
 }
 
 /** Whether a caller may not have heard that it is paid, or so lately that an equal call means the same purchase. */
@@ -154,7 +158,7 @@ function isUntold({ toldAt, tellingAt }: Attempt, now: number, retryWindow: numb
   return tellingAt === undefined || now - tellingAt <= retryWindow * UNHEARD_WINDOWS;
 }
 
-function spent({ payment, receipt, mint, amount }: Open['attempt'], response?: Response): SettlementError {
+function spent({ payment, receipt, mint, amount }: OpenPayment['attempt'], response?: Response): SettlementError {
   const { payerSignature } = payment;
   const { signature } = receipt.payment;
   const { swap } = receipt;
@@ -173,16 +177,16 @@ function spent({ payment, receipt, mint, amount }: Open['attempt'], response?: R
 }
 
 /** The swap that an attempt's receipt has, as what moved. */
-function swappedBy({ attempt }: Open): Moved[] {
+function swappedBy({ attempt }: OpenPayment): Moved[] {
   const { swap } = attempt.receipt;
   return swap === undefined ? [] : [{ kind: 'swap', ...withoutProvider(swap) }];
 }
 
-function withoutProvider({ provider: _provider, ...swap }: NonNullable<Open['attempt']['receipt']['swap']>): Omit<Moved, 'kind'> {
+function withoutProvider({ provider: _provider, ...swap }: NonNullable<OpenPayment['attempt']['receipt']['swap']>): Omit<Moved, 'kind'> {
   return swap;
 }
 
-function undecided(open: Open, cause?: unknown): SettlementError {
+function undecided(open: OpenPayment, cause?: unknown): SettlementError {
   const { attempt } = open;
   const { payerSignature, lastValidBlockHeight } = attempt.payment;
   return new SettlementError(
@@ -209,7 +213,7 @@ function mismatch(): ConfigError {
  * Makes a purchase as the only one in this process under its idempotency key: two that start together would both find no earlier attempt.
  * Throws `payment_in_progress` where another call is making it.
  */
-export async function underKey<T>({ wallet }: Core, idempotencyKey: string | undefined, work: () => Promise<T>): Promise<T> {
+export async function underKey<T>({ wallet }: PaymentContext, idempotencyKey: string | undefined, work: () => Promise<T>): Promise<T> {
   if (idempotencyKey === undefined) return work();
   if (wallet.keys.has(idempotencyKey)) throw inProgress({});
   wallet.keys.add(idempotencyKey);

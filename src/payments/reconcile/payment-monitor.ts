@@ -3,59 +3,59 @@ import type { Emit } from '../../events.js';
 import type { Wallet } from '../../journal/registry.js';
 import type { Attempt } from '../../journal/types.js';
 import type { Receipt } from '../../receipt.js';
-import type { Core } from '../context.js';
+import type { PaymentContext } from '../context.js';
 import { fateOf, type Fate } from './fate.js';
 import { sentPayment, sourceOf } from './sent-transaction.js';
 import { listenTo } from './account-changes.js';
 import { ownerOf } from '../owner.js';
 import { costFor } from '../execute/receipt-cost.js';
-import { save } from '../execute/save-attempt.js';
+import { saveAttempt } from '../execute/save-attempt.js';
 
 /** An attempt that is signed, and its receipt as it stands. */
-export interface Open {
+export interface OpenPayment {
   attempt: Attempt & { readonly payment: NonNullable<Attempt['payment']>; readonly receipt: Receipt };
   /** Taken from the journal, so others may know more of it by now. */
   readonly isForeign?: boolean;
 }
 
 interface Followed {
-  readonly open: Open;
-  readonly followers: Set<Core>;
+  readonly open: OpenPayment;
+  readonly followers: Set<PaymentContext>;
 }
 
 const followed = new WeakMap<Wallet, Map<string, Followed>>();
 
 /** The record of an attempt as this process follows it already, or a new one: two records of one attempt would undo each other. */
-export function openOf({ wallet }: Core, attempt: Open['attempt']): Open {
+export function openPaymentOf({ wallet }: PaymentContext, attempt: OpenPayment['attempt']): OpenPayment {
   return followed.get(wallet)?.get(attempt.id)?.open ?? { attempt, isForeign: true };
 }
 
 /** Follows a signed payment in the background until the chain decides or the client closes. Never rejects. */
-export async function follow(core: Core, open: Open, emit: Emit): Promise<void> {
+export async function monitorPayment(context: PaymentContext, open: OpenPayment, emit: Emit): Promise<void> {
   const { id } = open.attempt;
-  let all = followed.get(core.wallet);
-  if (all === undefined) followed.set(core.wallet, (all = new Map<string, Followed>()));
+  let all = followed.get(context.wallet);
+  if (all === undefined) followed.set(context.wallet, (all = new Map<string, Followed>()));
   const known = all.get(id) ?? { open, followers: new Set() };
-  if (known.followers.has(core)) return;
+  if (known.followers.has(context)) return;
   all.set(id, known);
-  known.followers.add(core);
-  await watch(core, known.open, emit);
-  known.followers.delete(core);
+  known.followers.add(context);
+  await watch(context, known.open, emit);
+  known.followers.delete(context);
   if (known.followers.size > 0) return;
   all.delete(id);
   // Closed before the chain had decided: nothing is left here to end it, and the tokens may go.
-  await core.ledger.spend(open.attempt.payment.source, id).catch(() => undefined);
+  await context.ledger.spend(open.attempt.payment.source, id).catch(() => undefined);
 }
 
-async function watch(core: Core, open: Open, emit: Emit): Promise<void> {
-  const { signal } = core.closing;
+async function watch(context: PaymentContext, open: OpenPayment, emit: Emit): Promise<void> {
+  const { signal } = context.closing;
   const source = sourceOf(open.attempt.payment);
-  const listening = listenTo(core.rpc, core.config.runtime, source.account, () => core.histories.outdate(source));
+  const listening = listenTo(context.rpc, context.config.runtime, source.account, () => context.histories.outdate(source));
   try {
     for (let look = true; !signal.aborted;) {
       let failed = false;
-      if (look || isDecided(open) || (await isPast(core, open, signal).catch(() => true))) {
-        const isOver = await decide(core, open, emit, signal).catch(() => undefined);
+      if (look || isDecided(open) || (await isPast(context, open, signal).catch(() => true))) {
+        const isOver = await decidePayment(context, open, emit, signal).catch(() => undefined);
         if (isOver === true) return;
         // A node or journal that does not answer decides nothing: it is asked again after the next wait, whatever is heard until then.
         failed = isOver === undefined;
@@ -68,61 +68,61 @@ async function watch(core: Core, open: Open, emit: Emit): Promise<void> {
 }
 
 /** Whether it can land no more, as far as one node says: then all of it is looked at. */
-async function isPast({ rpc }: Core, { attempt }: Open, signal: AbortSignal): Promise<boolean> {
+async function isPast({ rpc }: PaymentContext, { attempt }: OpenPayment, signal: AbortSignal): Promise<boolean> {
   return (await rpc.tip('finalized', { signal })).height > BigInt(attempt.payment.lastValidBlockHeight);
 }
 
 /** Asks the chain once, and closes the attempt if it has decided. */
-export async function decide(core: Core, open: Open, emit: Emit, signal: AbortSignal): Promise<boolean> {
+export async function decidePayment(context: PaymentContext, open: OpenPayment, emit: Emit, signal: AbortSignal): Promise<boolean> {
   if (isDecided(open)) return true;
   // Each call of a node has a deadline, but there may be many of them.
-  const deadline = startDeadline(core.config.timeouts.payment, signal);
+  const deadline = startDeadline(context.config.timeouts.payment, signal);
   const { attempt } = open;
-  const asked = fateOf(core.histories, sentPayment(attempt, attempt.payment), deadline.signal);
-  const verdict = verdictOf(await asked.finally(() => deadline.end()));
+  const asked = fateOf(context.histories, sentPayment(attempt, attempt.payment), deadline.signal);
+  const verdict = decisionOf(await asked.finally(() => deadline.end()));
   if (verdict === undefined) return false;
   // Another caller may have been told meanwhile.
   if (isDecided(open)) return true;
-  await closeAttempt(core, open, verdict, emit);
+  await closeAttempt(context, open, verdict, emit);
   return true;
 }
 
 /** What the chain made of a payment. */
-type Verdict = { readonly state: 'settled'; readonly signature: string; readonly slot: number } | { readonly state: 'unsettled' };
+type Decision = { readonly state: 'settled'; readonly signature: string; readonly slot: number } | { readonly state: 'unsettled' };
 
 /** A payment that landed and failed is as good as one that never can. */
-function verdictOf(fate: Fate): Verdict | undefined {
+function decisionOf(fate: Fate): Decision | undefined {
   if (fate.state === 'open') return undefined;
   if (fate.state === 'never' || fate.error !== null) return { state: 'unsettled' };
   return { state: 'settled', signature: fate.signature, slot: fate.slot };
 }
 
-function isDecided({ attempt }: Open): boolean {
+function isDecided({ attempt }: OpenPayment): boolean {
   return attempt.state !== 'signed';
 }
 
-async function closeAttempt(core: Core, open: Open, verdict: Verdict, emit: Emit): Promise<void> {
+async function closeAttempt(context: PaymentContext, open: OpenPayment, verdict: Decision, emit: Emit): Promise<void> {
   const { id, payment } = open.attempt;
   // First, and again where the write fails: ended twice is ended, and a hold that is never ended would keep its tokens for ever.
-  await endHold(core, id, payment.source, verdict);
-  const stands = open.isForeign !== true || (await isUpToDate(core, open));
+  await endHold(context, id, payment.source, verdict);
+  const stands = open.isForeign !== true || (await isUpToDate(context, open));
   const told = { first: false };
-  const change = (attempt: Open['attempt']) => {
+  const change = (attempt: OpenPayment['attempt']) => {
     if (attempt.state !== 'signed') return attempt;
     told.first = true;
-    return closed(attempt, verdict, core.config.runtime.now());
+    return closed(attempt, verdict, context.config.runtime.now());
   };
   // What is not written down is not decided: it is asked again. What another process has decided meanwhile is written already.
-  if (stands) await save(core, open, change);
+  if (stands) await saveAttempt(context, open, change);
   else open.attempt = change(open.attempt);
   // Several may have been told at once.
   if (told.first) emit(verdict.state === 'settled' ? 'payment.settled' : 'payment.unsettled', { receipt: open.attempt.receipt });
 }
 
 /** Takes over what others have written of an attempt since it was read; false where it is decided. */
-async function isUpToDate(core: Core, open: Open): Promise<boolean> {
+async function isUpToDate(context: PaymentContext, open: OpenPayment): Promise<boolean> {
   const { id, at } = open.attempt;
-  for await (const attempt of core.journal.attempts(ownerOf(core), { state: 'signed', since: at })) {
+  for await (const attempt of context.journal.attempts(ownerOf(context), { state: 'signed', since: at })) {
     if (attempt.id !== id) continue;
     const { delivered, tellingAt, toldAt, doubt, receipt = open.attempt.receipt } = attempt;
     const told = { ...(tellingAt === undefined ? {} : { tellingAt }), ...(toldAt === undefined ? {} : { toldAt }) };
@@ -133,7 +133,7 @@ async function isUpToDate(core: Core, open: Open): Promise<boolean> {
 }
 
 /** @param now - Caps over time count what was paid from then. Milliseconds since the epoch. */
-function closed(attempt: Open['attempt'], verdict: Verdict, now: number): Open['attempt'] {
+function closed(attempt: OpenPayment['attempt'], verdict: Decision, now: number): OpenPayment['attempt'] {
   const { receipt } = attempt;
   const { state } = verdict;
   const payment = state === 'settled' ? { ...receipt.payment, signature: verdict.signature } : receipt.payment;
@@ -141,7 +141,7 @@ function closed(attempt: Open['attempt'], verdict: Verdict, now: number): Open['
   return { ...attempt, state, leftAt: now, receipt: { ...receipt, state, payment, cost } };
 }
 
-async function endHold({ ledger }: Core, id: string, source: string, verdict: Verdict): Promise<void> {
+async function endHold({ ledger }: PaymentContext, id: string, source: string, verdict: Decision): Promise<void> {
   if (verdict.state === 'settled') return ledger.spend(source, id, verdict.slot);
   await ledger.release(source, id);
   // It may have been taken off the known balance already, when its client closed.

@@ -1,40 +1,40 @@
 import type { Attempt } from '../../journal/types.js';
 import type { FreedReceipt, Receipt } from '../../receipt.js';
-import type { Core } from '../context.js';
-import { decide, follow, openOf, type Open } from './payment-monitor.js';
-import { deadOnes, endDecided, endUnpaid, freeDead, toAbandoned } from './orphaned-attempts.js';
+import type { PaymentContext } from '../context.js';
+import { decidePayment, monitorPayment, openPaymentOf, type OpenPayment } from './payment-monitor.js';
+import { orphanedAttempts, endDecided, endUnpaid, releaseOrphans, putAbandoned } from './orphaned-attempts.js';
 import { decidedOutcome, forgetAccounts } from './open-swaps.js';
-import { takenUp, tellChanges } from './resumed-changes.js';
+import { noteResumed, takeChanges } from './resumed-changes.js';
 
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
 
-const taken = new WeakMap<Core, Promise<unknown>>();
+const taken = new WeakMap<PaymentContext, Promise<unknown>>();
 
-/** Takes up once, before a core's first payment, what earlier processes left: their payments hold their tokens, their reservations are freed. */
-export async function takeUp(core: Core): Promise<void> {
-  let work = taken.get(core);
+/** Takes up once, before a context's first payment, what earlier processes left: their payments hold their tokens, their reservations are freed. */
+export async function resumeOnce(context: PaymentContext): Promise<void> {
+  let work = taken.get(context);
   if (work === undefined) {
-    work = takeOver(core).then(({ open, abandoned }) => {
-      for (const one of open) void follow(core, one, core.events.emitter(one.attempt.id));
-      for (const one of abandoned) void waitForSwap(core, one);
+    work = collectUnfinished(context).then(({ open, abandoned }) => {
+      for (const one of open) void monitorPayment(context, one, context.events.emitter(one.attempt.id));
+      for (const one of abandoned) void waitForSwap(context, one);
     });
-    taken.set(core, work);
+    taken.set(context, work);
     // Asked again by the next call.
-    work.catch(() => taken.delete(core));
+    work.catch(() => taken.delete(context));
   }
   await work;
 }
 
 /** What was taken up may not be all: the next payment looks again. */
-export function takeUpAgain(core: Core): void {
-  taken.delete(core);
+export function resumeWithNextCall(context: PaymentContext): void {
+  taken.delete(context);
 }
 
 /** Gives back what dead calls reserved and held. Returns whether there was anything. */
-export async function freeDeadOnes(core: Core): Promise<boolean> {
-  const { freed, abandoned } = await freeDead(core);
-  for (const one of abandoned) void waitForSwap(core, one);
+export async function freeOrphanedBudget(context: PaymentContext): Promise<boolean> {
+  const { freed, abandoned } = await releaseOrphans(context);
+  for (const one of abandoned) void waitForSwap(context, one);
   return freed > 0;
 }
 
@@ -43,86 +43,86 @@ export async function freeDeadOnes(core: Core): Promise<boolean> {
  * What cannot be decided yet is followed in the background. Returns a record of all that was taken up, by this call or before it, and was decided or freed
  * since it was last asked; throws only if nothing could be asked at all.
  */
-export async function resume(core: Core): Promise<(Receipt | FreedReceipt)[]> {
+export async function resume(context: PaymentContext): Promise<(Receipt | FreedReceipt)[]> {
   const failures: unknown[] = [];
   let answers = 0;
-  const left = await takeOver(core);
+  const left = await collectUnfinished(context);
   for (const open of left.open) {
-    const emit = core.events.emitter(open.attempt.id);
+    const emit = context.events.emitter(open.attempt.id);
     try {
-      if (!(await decide(core, open, emit, core.closing.signal))) void follow(core, open, emit);
+      if (!(await decidePayment(context, open, emit, context.closing.signal))) void monitorPayment(context, open, emit);
       answers += 1;
     } catch (error) {
       // One that cannot be asked about must not keep the others waiting.
       failures.push(error);
-      void follow(core, open, emit);
+      void monitorPayment(context, open, emit);
     }
   }
-  for (const one of left.abandoned) if (!(await forgetIfOver(core, one).catch(() => false))) void waitForSwap(core, one);
+  for (const one of left.abandoned) if (!(await forgetIfOver(context, one).catch(() => false))) void waitForSwap(context, one);
   if (answers === 0 && failures.length > 0) throw failures[0];
-  return tellChanges(core);
+  return takeChanges(context);
 }
 
 /** What the chain has to decide. */
-interface Left {
+interface Unfinished {
   /** Signed payments, each with a hold on its tokens. */
-  readonly open: readonly Open[];
+  readonly open: readonly OpenPayment[];
   /** Attempts whose swap may still land. */
   readonly abandoned: readonly Attempt[];
 }
 
 /** Frees what dead calls reserved, and finds what else they left. */
-async function takeOver(core: Core): Promise<Left> {
-  const [signed, abandoned] = await Promise.all([deadOnes(core, 'signed'), deadOnes(core, 'abandoned')]);
-  const open: Open[] = [];
+async function collectUnfinished(context: PaymentContext): Promise<Unfinished> {
+  const [signed, abandoned] = await Promise.all([orphanedAttempts(context, 'signed'), orphanedAttempts(context, 'abandoned')]);
+  const open: OpenPayment[] = [];
   for (const attempt of signed) {
     const { payment, receipt, id, amount } = attempt;
     if (payment === undefined || receipt === undefined) continue;
-    await core.ledger.hold(payment.source, id, BigInt(amount));
-    takenUp(core, attempt);
-    open.push(openOf(core, { ...attempt, payment, receipt }));
+    await context.ledger.hold(payment.source, id, BigInt(amount));
+    noteResumed(context, attempt);
+    open.push(openPaymentOf(context, { ...attempt, payment, receipt }));
   }
-  for (const attempt of abandoned) takenUp(core, attempt);
-  const freed = await freeDead(core);
+  for (const attempt of abandoned) noteResumed(context, attempt);
+  const freed = await releaseOrphans(context);
   return { open, abandoned: [...abandoned, ...freed.abandoned] };
 }
 
 /** Frees the budget and the key of an attempt that signed no payment, and keeps its swap on record until it can land no more. */
-export async function abandon(core: Core, attempt: Attempt): Promise<void> {
-  void waitForSwap(core, await toAbandoned(core, attempt));
+export async function abandon(context: PaymentContext, attempt: Attempt): Promise<void> {
+  void waitForSwap(context, await putAbandoned(context, attempt));
 }
 
-/** Swaps that a core waits for already. */
-const waitedFor = new WeakMap<Core, Set<string>>();
+/** Swaps that a context waits for already. */
+const waitedFor = new WeakMap<PaymentContext, Set<string>>();
 
 /** Waits in the background until a swap can do no more, then forgets its attempt; or until the client closes. Never rejects. */
-async function waitForSwap(core: Core, attempt: Attempt): Promise<void> {
-  const { signal } = core.closing;
+async function waitForSwap(context: PaymentContext, attempt: Attempt): Promise<void> {
+  const { signal } = context.closing;
   const { id } = attempt;
-  let all = waitedFor.get(core);
-  if (all === undefined) waitedFor.set(core, (all = new Set()));
+  let all = waitedFor.get(context);
+  if (all === undefined) waitedFor.set(context, (all = new Set()));
   if (all.has(id)) return;
   all.add(id);
   for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
-    const closed = await core.config.runtime.idle(wait, signal).then(
+    const closed = await context.config.runtime.idle(wait, signal).then(
       () => false,
       () => true,
     );
     // A node or journal that does not answer decides nothing: it is asked again.
-    if (closed || (await forgetIfOver(core, attempt).catch(() => false))) break;
+    if (closed || (await forgetIfOver(context, attempt).catch(() => false))) break;
   }
   all.delete(id);
 }
 
-async function forgetIfOver(core: Core, attempt: Attempt): Promise<boolean> {
+async function forgetIfOver(context: PaymentContext, attempt: Attempt): Promise<boolean> {
   const { swap } = attempt;
   if (swap === undefined) {
-    await endUnpaid(core, attempt);
+    await endUnpaid(context, attempt);
     return true;
   }
-  const outcome = swap.outcome ?? (await decidedOutcome(core, swap, core.closing.signal));
+  const outcome = swap.outcome ?? (await decidedOutcome(context, swap, context.closing.signal));
   if (outcome === undefined) return false;
-  await forgetAccounts(core, swap);
-  await endDecided(core, attempt, outcome);
+  await forgetAccounts(context, swap);
+  await endDecided(context, attempt, outcome);
   return true;
 }

@@ -1,11 +1,11 @@
 import type { Attempt } from '../../journal/types.js';
 import { costOf, LAMPORTS } from '../../policy/cost.js';
 import type { FreedReceipt, Receipt } from '../../receipt.js';
-import type { Core } from '../context.js';
+import type { PaymentContext } from '../context.js';
 import { ownerOf } from '../owner.js';
 import { costFor } from '../execute/receipt-cost.js';
 
-/** What earlier processes left and a core has taken up, until {@link tellChanges} has told what became of it. */
+/** What earlier processes left and a context has taken up, until {@link takeChanges} has told what became of it. */
 interface Untold {
   /** What may still change: when it was made, by its id. */
   readonly open: Map<string, number>;
@@ -16,22 +16,22 @@ interface Untold {
 /** Of a client that is never asked. */
 const MOST_FREED = 1_000;
 
-const untold = new WeakMap<Core, Untold>();
+const untold = new WeakMap<PaymentContext, Untold>();
 
-function untoldOf(core: Core): Untold {
-  let all = untold.get(core);
-  if (all === undefined) untold.set(core, (all = { open: new Map(), freed: new Map() }));
+function untoldOf(context: PaymentContext): Untold {
+  let all = untold.get(context);
+  if (all === undefined) untold.set(context, (all = { open: new Map(), freed: new Map() }));
   return all;
 }
 
-/** Takes down that a core has taken up an attempt: what becomes of it is to be told. */
-export function takenUp(core: Core, { id, at }: Attempt): void {
-  untoldOf(core).open.set(id, at);
+/** Takes down that a context has taken up an attempt: what becomes of it is to be told. */
+export function noteResumed(context: PaymentContext, { id, at }: Attempt): void {
+  untoldOf(context).open.set(id, at);
 }
 
 /** Takes down that an attempt was freed, if it is one that was taken up. */
-export function noteFreed(core: Core, attempt: Attempt, state: FreedReceipt['state']): void {
-  const { open, freed } = untoldOf(core);
+export function noteFreed(context: PaymentContext, attempt: Attempt, state: FreedReceipt['state']): void {
+  const { open, freed } = untoldOf(context);
   const { id } = attempt;
   if (!open.has(id)) return;
   if (state === 'unpaid') open.delete(id);
@@ -42,13 +42,13 @@ export function noteFreed(core: Core, attempt: Attempt, state: FreedReceipt['sta
 }
 
 /** What was decided or freed of all that was taken up, whatever in this process, or in another, found out; each change once. */
-export async function tellChanges(core: Core): Promise<(Receipt | FreedReceipt)[]> {
-  const { open, freed } = untoldOf(core);
+export async function takeChanges(context: PaymentContext): Promise<(Receipt | FreedReceipt)[]> {
+  const { open, freed } = untoldOf(context);
   const moments = [...open.values(), ...[...freed.values()].map(({ at }) => at)];
   if (moments.length === 0) return [];
   const decided: Receipt[] = [];
   const signed = new Set<string>();
-  for await (const { id, state, receipt } of core.journal.attempts(ownerOf(core), { since: Math.min(...moments) })) {
+  for await (const { id, state, receipt } of context.journal.attempts(ownerOf(context), { since: Math.min(...moments) })) {
     if (receipt === undefined) continue;
     signed.add(id);
     if (open.has(id) && state !== 'signed') decided.push(receipt);

@@ -3,10 +3,10 @@ import { TransactionError, type ErrorDetails } from '../../errors.js';
 import { WSOL_MINT } from '../../network.js';
 import type { LandedTransaction } from '../../solana/rpc/rpc.js';
 import type { SwapOutlook } from '../../swaps/transaction/prepare.js';
-import type { Core } from '../context.js';
+import type { PaymentContext } from '../context.js';
 
 /** What a landed swap took and brought, in base units. */
-export interface Outcome {
+export interface SwapAmounts {
   readonly inAmount: bigint;
   readonly outAmount: bigint;
   readonly feeLamports: bigint;
@@ -17,10 +17,10 @@ const TRIES = 10;
 const WAIT_MS = 200;
 
 /** Reads the landed swap; undefined where the node does not give it. */
-export async function readLanded(core: Core, signature: string): Promise<LandedTransaction | undefined> {
-  const { runtime } = core.config;
-  for (let tries = 0; tries < TRIES && !core.closing.signal.aborted; tries++) {
-    const landed = await core.rpc.transaction(signature).catch(() => null);
+export async function readLanded(context: PaymentContext, signature: string): Promise<LandedTransaction | undefined> {
+  const { runtime } = context.config;
+  for (let tries = 0; tries < TRIES && !context.closing.signal.aborted; tries++) {
+    const landed = await context.rpc.transaction(signature).catch(() => null);
     // A version above 0 is never ours.
     if (landed !== null && landed !== 'newer') return landed;
     await runtime.sleep(WAIT_MS);
@@ -36,11 +36,11 @@ export function swapFailed(details: ErrorDetails['swap_failed'], cause?: unknown
 }
 
 /** What the landed transaction moved on the wallet's own accounts. */
-export function outcomeOf(
+export function swapAmountsOf(
   landed: LandedTransaction,
   wallet: string,
   { inputMint, outputMint, source, output }: Pick<SwapOutlook, 'inputMint' | 'outputMint' | 'source' | 'output'>,
-): Outcome {
+): SwapAmounts {
   const { feeLamports } = landed;
   // Lamports on all own accounts together: rent moves between them and cancels out, what SOL was swapped does not.
   const lamports = [...new Set([wallet, source, output])].reduce((sum, account) => sum + lamportChange(landed, account), feeLamports);
@@ -99,9 +99,9 @@ function isKept(landed: LandedTransaction, account: string, mint: string): boole
 }
 
 /** Remembers what own accounts hold after it. */
-export async function rememberAfter(core: Core, landed: LandedTransaction, { source, output }: SwapOutlook): Promise<void> {
-  const { ledger } = core;
-  const at = core.config.runtime.now();
+export async function rememberAfter(context: PaymentContext, landed: LandedTransaction, { source, output }: SwapOutlook): Promise<void> {
+  const { ledger } = context;
+  const at = context.config.runtime.now();
   for (const account of [source, output]) {
     const change = landed.tokenChanges.find((one) => one.account === account);
     if (change === undefined) await ledger.forget(account);

@@ -2,7 +2,7 @@ import type { Connection } from '@solana/web3.js';
 import { systemRuntime } from '../../internal/runtime.js';
 import { bounded } from '../../internal/bounded.js';
 import { Fault, jsonRpcFault, toTransportError, worstFault } from './fault.js';
-import { afterFault, askedRest, GOOD, takeTurns, type Standing } from './node-health.js';
+import { afterFault, askedRest, HEALTHY, takeTurns, type NodeHealth } from './node-health.js';
 
 /** One RPC node: a Connection whose requests end with the signal. */
 export interface Node {
@@ -33,14 +33,14 @@ const MAX_PAUSE_MS = 2_000;
 const PROBE_MS = 1_000;
 
 /** How each node did when it was asked last, by whichever call. */
-const standings = new WeakMap<Node, Standing>();
-const standingOf = (node: Node): Standing => standings.get(node) ?? GOOD;
+const standings = new WeakMap<Node, NodeHealth>();
+const standingOf = (node: Node): NodeHealth => standings.get(node) ?? HEALTHY;
 
 /**
  * To be called with what becomes of a node that is asked now. Does nothing if it has failed or answered since then, for another call:
  * calls that are under way together fail by one and the same outage.
  */
-function watchNode(node: Node, probe: boolean): (after: (before: Standing) => Standing) => void {
+function watchNode(node: Node, probe: boolean): (after: (before: NodeHealth) => NodeHealth) => void {
   const before = probe ? { ...standingOf(node), probing: true } : standingOf(node);
   standings.set(node, before);
   return (after) => {
@@ -85,7 +85,7 @@ export async function askNodes<T>(
           return value;
         };
         const value = await bounded(probe && next > 0 ? Math.min(share, PROBE_MS) : share, late, [stop], task);
-        note(() => GOOD);
+        note(() => HEALTHY);
         return { value };
       } catch (error) {
         const fault = error instanceof Fault ? error : node.explain(error);

@@ -1,7 +1,7 @@
 import { Fault } from './fault.js';
 
 /** What is remembered of a node: whether it failed when last asked, and for how long the others go first. */
-export interface Standing {
+export interface NodeHealth {
   /** In a row. */
   readonly failures: number;
   /** When it failed last; milliseconds since the epoch. */
@@ -14,7 +14,7 @@ export interface Standing {
   readonly probing: boolean;
 }
 
-export const GOOD: Standing = { failures: 0, at: 0, restMs: 0, asked: undefined, probing: false };
+export const HEALTHY: NodeHealth = { failures: 0, at: 0, restMs: 0, asked: undefined, probing: false };
 
 const FIRST_REST_MS = 5_000;
 const LONGEST_REST_MS = 30_000;
@@ -28,7 +28,7 @@ export interface Turn {
 }
 
 /** A node that is left alone: its place, and why. */
-export interface Left {
+export interface RestingNode {
   readonly index: number;
   readonly fault: Fault;
 }
@@ -38,9 +38,9 @@ export interface Left {
  * those that rest, the one whose rest ends soonest first. Where there is but one, it is always asked.
  */
 export function takeTurns(
-  standings: readonly Standing[],
+  standings: readonly NodeHealth[],
   now: number,
-): { readonly turns: readonly Turn[]; readonly left: readonly Left[] } {
+): { readonly turns: readonly Turn[]; readonly left: readonly RestingNode[] } {
   if (standings.length === 1) return { turns: [{ index: 0, probe: false }], left: [] };
   const all = standings.map(({ failures, asked, probing, ...rest }, index) => {
     const ms = restLeft(rest, now);
@@ -57,17 +57,17 @@ export function takeTurns(
 }
 
 /** Milliseconds that are left of a rest that the node asked for itself. */
-export function askedRest({ asked, ...rest }: Standing, now: number): number {
+export function askedRest({ asked, ...rest }: NodeHealth, now: number): number {
   return asked === undefined ? 0 : restLeft(rest, now);
 }
 
 /** Milliseconds for which it rests yet. A clock that is set back ends each rest. */
-function restLeft({ at, restMs }: Pick<Standing, 'at' | 'restMs'>, now: number): number {
+function restLeft({ at, restMs }: Pick<NodeHealth, 'at' | 'restMs'>, now: number): number {
   return now < at ? 0 : Math.max(0, at + restMs - now);
 }
 
-export function afterFault({ failures }: Standing, fault: Fault, now: number): Standing {
-  if (!isAbsence(fault)) return GOOD;
+export function afterFault({ failures }: NodeHealth, fault: Fault, now: number): NodeHealth {
+  if (!isAbsence(fault)) return HEALTHY;
   const { retryAfterMs } = fault;
   const restMs =
     retryAfterMs === undefined ? Math.min(FIRST_REST_MS * 2 ** failures, LONGEST_REST_MS) : Math.min(retryAfterMs, LONGEST_ASKED_MS);

@@ -1,9 +1,9 @@
-import { givesWay } from '../../internal/low-priority.js';
+import { isLowPriority } from '../../internal/low-priority.js';
 import type { RequestLimiter } from '../../internal/http.js';
 import type { Runtime } from '../../internal/runtime.js';
 import { orAborted } from '../../internal/bounded.js';
 import { jupiterBase } from './url.js';
-import { createPauses } from './retry-after-queue.js';
+import { createRetryAfterQueue } from './retry-after-queue.js';
 
 const WINDOW_MS = 60_000;
 const MAX_PAUSE_MS = 60_000;
@@ -29,7 +29,7 @@ interface Asking {
 export function jupiterLimiter({ baseUrl, apiKey, timeoutMs }: Asking, runtime: Runtime): RequestLimiter {
   const key = apiKey?.trim() ?? '';
   const keyed = key !== '';
-  if (new URL(baseUrl).hostname !== 'api.jup.ag') return createPauses(jupiterBase(baseUrl), key, timeoutMs, runtime);
+  if (new URL(baseUrl).hostname !== 'api.jup.ag') return createRetryAfterQueue(jupiterBase(baseUrl), key, timeoutMs, runtime);
   return createLimiter(keyed ? WITH_KEY : KEYLESS, runtime, keyed);
 }
 
@@ -61,7 +61,7 @@ export function createLimiter(initial: Rate, runtime: Runtime, learns: boolean):
 
   return {
     take(signal) {
-      const line = givesWay(signal) ? 'second' : 'first';
+      const line = isLowPriority(signal) ? 'second' : 'first';
       const turn = last[line].then(() => admit(line, signal));
       // One that gave up leaves its place to the next.
       last[line] = turn.catch(() => undefined);

@@ -30,7 +30,7 @@ const lines = new WeakMap<Runtime, Map<string, Line>>();
  * process, of whichever client of that address and key, for as long as the answer asks, 10 seconds at most. Requests leave in the order of asking,
  * the first of them some way apart. One that has no time left before its turn, by the deadline of its own client (`timeoutMs`), is refused with `rate_limited`.
  */
-export function createPauses(address: string, apiKey: string, timeoutMs: number, runtime: Runtime): RequestLimiter {
+export function createRetryAfterQueue(address: string, apiKey: string, timeoutMs: number, runtime: Runtime): RequestLimiter {
   const all = lines.get(runtime) ?? new Map<string, Line>();
   lines.set(runtime, all);
   const key = JSON.stringify([address, apiKey]);

@@ -1,10 +1,20 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { availableIn, emptyBook, forget, heldOf, hold, release, see, spend, type Book } from '../../../src/journal/account-balance.js';
+import {
+  availableIn,
+  emptyBalance,
+  forget,
+  heldOf,
+  hold,
+  release,
+  see,
+  spend,
+  type AccountBalance,
+} from '../../../src/journal/account-balance.js';
 import { seenSince } from '../../helpers/seen-since.js';
 
-type Change = (book: Book) => Book;
-const after = (...changes: Change[]) => changes.reduce((book, change) => change(book), emptyBook);
+type Change = (book: AccountBalance) => AccountBalance;
+const after = (...changes: Change[]) => changes.reduce((book, change) => change(book), emptyBalance);
 const seen =
   (amount: bigint, at = 0, slot?: number, moved?: bigint): Change =>
   (book) =>
@@ -21,11 +31,11 @@ const released =
   (id: string): Change =>
   (book) =>
     release(book, id);
-const known = (book: Book) => book.known?.amount;
+const known = (book: AccountBalance) => book.known?.amount;
 
 describe('what is known', () => {
   it('is as old as it may be, to the millisecond, and can be forgotten', () => {
-    expect(availableIn(emptyBook, seenSince(0))).toBeUndefined();
+    expect(availableIn(emptyBalance, seenSince(0))).toBeUndefined();
     const book = after(seen(5n, 1_000));
     expect([availableIn(book, seenSince(1_000)), availableIn(book, seenSince(1_001))]).toEqual([5n, undefined]);
     expect(availableIn(see(book, { amount: 7n, at: 2_000 }), seenSince(1_001))).toBe(7n);

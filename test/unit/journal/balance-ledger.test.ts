@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { emptyBook, type Book } from '../../../src/journal/account-balance.js';
+import { emptyBalance, type AccountBalance } from '../../../src/journal/account-balance.js';
 import { createLedger, ledgerOver } from '../../../src/journal/balance-ledger.js';
 import { seenSince } from '../../helpers/seen-since.js';
 
@@ -56,15 +56,15 @@ describe('a ledger', () => {
     expect([await ledger.available('a', seenSince(0)), await ledger.available('b', seenSince(0))]).toEqual([undefined, 100n]);
   });
 
-  it('changes a book on its shelf once for each change, and only reads it to look', async () => {
+  it('changes a balance in its store once for each change, and only reads it to look', async () => {
     const changes: string[] = [];
-    let book: Book = emptyBook;
+    let balance: AccountBalance = emptyBalance;
     const ledger = ledgerOver({
-      read: async () => book,
+      read: async () => balance,
       change: async (account, change) => {
         changes.push(account);
-        const { book: next, result } = change(book);
-        book = next;
+        const { balance: next, result } = change(balance);
+        balance = next;
         return result;
       },
     });

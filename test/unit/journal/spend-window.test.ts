@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createTally } from '../../../src/journal/spend-window.js';
+import { createSpendWindow } from '../../../src/journal/spend-window.js';
 
 describe('a tally', () => {
   it('of nothing is nothing', () => {
-    const tally = createTally();
+    const tally = createSpendWindow();
     expect([tally.total, tally.after(0), tally.after(-Infinity)]).toEqual([0n, 0n, 0n]);
   });
 
@@ -18,7 +18,7 @@ describe('a tally', () => {
     });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-        const tally = createTally();
+        const tally = createSpendWindow();
         let model: { at: number; one: bigint }[] = [];
         const sum = (from: number) => model.filter(({ at }) => at > from).reduce((all, { one }) => all + one, 0n);
         for (const { at, amount, back, which, look } of steps) {
@@ -39,7 +39,7 @@ describe('a tally', () => {
   });
 
   it('stays exact over thousands that come and go', () => {
-    const tally = createTally();
+    const tally = createSpendWindow();
     for (let at = 0; at < 5_000; at += 1) tally.add(at, BigInt(at));
     for (let at = 0; at < 4_900; at += 1) tally.subtract(at, BigInt(at));
     tally.add(10, 3n);

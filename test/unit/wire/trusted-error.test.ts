@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { errorCodes, type Moved } from '../../../src/errors.js';
-import { isBelievable } from '../../../src/wire/trusted-error.js';
+import { isTrustedError } from '../../../src/wire/trusted-error.js';
 
 const untouched = { funds: 'untouched', moved: [] } as const;
 const swap: Moved = { kind: 'swap', signature: 'a' };
 const payment: Moved = { kind: 'payment', signature: 'b' };
-const disbelieved = (sent: boolean) => errorCodes.filter((code) => !isBelievable(code, untouched, sent));
+const disbelieved = (sent: boolean) => errorCodes.filter((code) => !isTrustedError(code, untouched, sent));
 
 describe('what is believed of a service that quotes and builds', () => {
   it('is nothing that only a party that signs, pays or sends can know', () => {
@@ -23,13 +23,13 @@ describe('what is believed of a service that quotes and builds', () => {
 
   it('is of money only that nothing moved, where it was handed nothing', () => {
     for (const funds of ['swapped', 'uncertain', 'spent'] as const)
-      expect(isBelievable('timeout', { funds, moved: [] }, false)).toBe(false);
-    expect(isBelievable('timeout', { funds: 'untouched', moved: [swap] }, false)).toBe(false);
+      expect(isTrustedError('timeout', { funds, moved: [] }, false)).toBe(false);
+    expect(isTrustedError('timeout', { funds: 'untouched', moved: [swap] }, false)).toBe(false);
   });
 
   it('is also what a signed swap did that it was handed, and never a payment', () => {
-    for (const funds of ['swapped', 'uncertain'] as const) expect(isBelievable('timeout', { funds, moved: [swap] }, true)).toBe(true);
-    expect(isBelievable('timeout', { funds: 'spent', moved: [swap] }, true)).toBe(false);
-    expect(isBelievable('timeout', { funds: 'swapped', moved: [swap, payment] }, true)).toBe(false);
+    for (const funds of ['swapped', 'uncertain'] as const) expect(isTrustedError('timeout', { funds, moved: [swap] }, true)).toBe(true);
+    expect(isTrustedError('timeout', { funds: 'spent', moved: [swap] }, true)).toBe(false);
+    expect(isTrustedError('timeout', { funds: 'swapped', moved: [swap, payment] }, true)).toBe(false);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { outcomeOf, outcomes, type Outcome } from '../../../../src/payments/execute/outcomes.js';
+import { outcomeOf, outcomes, type AnswerOutcome } from '../../../../src/payments/execute/outcomes.js';
 import type { Settlement } from '../../../../src/protocols/x402/types.js';
 
 const settled: Settlement = { success: true, transaction: '', network: 'solana' };
@@ -10,7 +10,7 @@ type Case = [status: number, settlement: Settlement | undefined, reason: string 
 const read = ([status, settlement, reason, hasTerms = false]: Case) => outcomeOf(status, { settlement, reason, hasTerms });
 
 /** What leads to each outcome, and what looks like it and does not. */
-const CASES: Readonly<Record<Exclude<Outcome, 'lost'>, readonly Case[]>> = {
+const CASES: Readonly<Record<Exclude<AnswerOutcome, 'lost'>, readonly Case[]>> = {
   success: [
     [200, settled, undefined],
     [200, undefined, undefined],

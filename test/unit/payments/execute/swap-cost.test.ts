@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Core } from '../../../../src/payments/context.js';
+import type { PaymentContext } from '../../../../src/payments/context.js';
 import { swapBound, swapCostAfter, withSwapCost } from '../../../../src/payments/execute/swap-cost.js';
 import type { ResolvedRequest } from '../../../../src/config/swap-request.js';
 import { QuoteError, TransportError } from '../../../../src/errors.js';
@@ -16,7 +16,7 @@ const AWAY = new TransportError('jupiter_unavailable', 'away', { details: { stat
 const NO_ROUTE = new QuoteError('no_route', 'none', { details: { inputMint: BONK, outputMint: USDC } });
 
 /** Sells ten base units of any token for a millionth of a dollar, but for those that fail. */
-function coreOn(failing: Readonly<Record<string, Error>> = {}, bounded: readonly string[] = []): Core {
+function coreOn(failing: Readonly<Record<string, Error>> = {}, bounded: readonly string[] = []): PaymentContext {
   const quote = (request: ResolvedRequest) => {
     const error = failing[request.inputMint];
     if (error !== undefined) return Promise.reject(error);
@@ -29,11 +29,11 @@ function coreOn(failing: Readonly<Record<string, Error>> = {}, bounded: readonly
   };
   const policy = { maxSlippageBps: 0, maxInAmount: new Map(bounded.map((mint) => [mint, 1_000_000n])) };
   // The parts of a core that prices need.
-  return { config: { network: SOLANA_MAINNET, policy, runtime: { now: () => 0 } }, prices: { quote } } as unknown as Core;
+  return { config: { network: SOLANA_MAINNET, policy, runtime: { now: () => 0 } }, prices: { quote } } as unknown as PaymentContext;
 }
 
 const price = { amount: '1000', microUsd: '100' };
-const boundOf = (core: Core, inputMint: string, outputMint: string) =>
+const boundOf = (core: PaymentContext, inputMint: string, outputMint: string) =>
   swapBound(core, { inputMint, outputMint, maxIn: 1_000n, minOut: 80n, lamports: 5_000n }, price, undefined);
 
 describe('the bound of a swap', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Core } from '../../../../src/payments/context.js';
+import type { PaymentContext } from '../../../../src/payments/context.js';
 import { concernsCandidate, findFunding } from '../../../../src/payments/plan/funding.js';
 import type { ResolvedRequest } from '../../../../src/config/swap-request.js';
 import { QuoteError, TransactionError, TransportError } from '../../../../src/errors.js';
@@ -34,7 +34,7 @@ function paidIn(mint: string): Offer {
 }
 
 /** A wallet that holds one SOL, at a market where everything is worth the same; `sells` says what so much of a token brings. */
-function coreWith(sells: (amount: bigint) => bigint, asked: ResolvedRequest[]): Core {
+function coreWith(sells: (amount: bigint) => bigint, asked: ResolvedRequest[]): PaymentContext {
   const quote = (request: ResolvedRequest) => {
     const out = request.swapMode === 'ExactOut';
     if (out) asked.push(request);
@@ -64,7 +64,7 @@ function coreWith(sells: (amount: bigint) => bigint, asked: ResolvedRequest[]): 
     transport: { quote },
     prices: { quote },
     ...newWallet().coordination,
-  } as unknown as Core;
+  } as unknown as PaymentContext;
 }
 
 const par = (amount: bigint) => amount;
@@ -96,7 +96,7 @@ describe('funding', () => {
 
   it('takes no quote for younger than it is', async () => {
     const core = coreWith(par, []);
-    const quote: Core['transport']['quote'] = async (...asked) => ({ ...(await core.prices.quote(...asked)), quotedAt: 10 ** 15 });
+    const quote: PaymentContext['transport']['quote'] = async (...asked) => ({ ...(await core.prices.quote(...asked)), quotedAt: 10 ** 15 });
     const funding = await findFunding({ ...core, transport: { ...core.transport, quote } }, paidIn(JUNK), FACTS, 10n, {});
     expect(funding).toMatchObject({ quote: { quotedAt: 0 } });
   });
@@ -160,7 +160,7 @@ describe('tokens without a pinned price', () => {
       accounts: () => Promise.resolve({ slot: 1, accounts: [{ lamports: 1_000_000n }] }),
       tokenAccounts: () => Promise.resolve({ slot: 1, accounts: [holding(CHEAP, 50_000_000_000n), holding(DEAR, 20_000_000n)] }),
     };
-    const rich = { ...core, rpc, transport: { quote }, prices: { quote } } as unknown as Core;
+    const rich = { ...core, rpc, transport: { quote }, prices: { quote } } as unknown as PaymentContext;
     const funding = await findFunding(rich, paidIn(USDC), FACTS, 10_000n, {});
     expect(funding.inputMint).toBe(DEAR);
     expect(asked.map(({ inputMint }) => inputMint)).toEqual([DEAR]);

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it, describe } from 'vitest';
-import type { Core } from '../../../../src/payments/context.js';
-import { valueOf, worthOf } from '../../../../src/payments/plan/usd-price.js';
+import type { PaymentContext } from '../../../../src/payments/context.js';
+import { usdValueOf, usdPriceOf } from '../../../../src/payments/plan/usd-price.js';
 import { QuoteError, TransportError } from '../../../../src/errors.js';
 import { pinnedMint, SOLANA_MAINNET, WSOL_MINT } from '../../../../src/network.js';
 import type { ResolvedRequest } from '../../../../src/config/swap-request.js';
@@ -19,7 +19,7 @@ interface Market {
 }
 
 /** A constant-product pool, as an aggregator would quote it. */
-function coreOn(market: Market, asked: bigint[] = []): { core: Core; pass: (ms: number) => void } {
+function coreOn(market: Market, asked: bigint[] = []): { core: PaymentContext; pass: (ms: number) => void } {
   let now = 1_000_000;
   const quote = (request: ResolvedRequest) => {
     const amount = BigInt(request.amount);
@@ -43,11 +43,11 @@ function coreOn(market: Market, asked: bigint[] = []): { core: Core; pass: (ms: 
   };
   const config = { network: SOLANA_MAINNET, policy: { maxSlippageBps: 50 }, runtime: { now: () => now } };
   // The parts of a core that prices need.
-  const core = { config, prices: { quote } } as unknown as Core;
+  const core = { config, prices: { quote } } as unknown as PaymentContext;
   return { core, pass: (ms) => void (now += ms) };
 }
 
-const most = (core: Core, amount: bigint, decimals = 9, mint = WSOL_MINT) => valueOf(core, mint, amount, decimals, undefined);
+const most = (core: PaymentContext, amount: bigint, decimals = 9, mint = WSOL_MINT) => usdValueOf(core, mint, amount, decimals, undefined);
 
 describe('what an amount is worth', () => {
   it('never is less than its part of a fair amount, whatever was asked first', async () => {
@@ -114,19 +114,19 @@ describe('what arrives', () => {
   it('counts by the lowest price of the last minutes, where a seller may move it', async () => {
     const market: Market = { price: [1_000n, 1n], depth: 10n ** 15n };
     const { core, pass } = coreOn(market);
-    await worthOf(core, JUNK, undefined, 5);
+    await usdPriceOf(core, JUNK, undefined, 5);
     pass(60_001);
     market.price = [1n, 1n];
-    const worth = await worthOf(core, JUNK, undefined, 5);
+    const worth = await usdPriceOf(core, JUNK, undefined, 5);
     expect(worth?.most(1_000_000n)).toBeGreaterThanOrEqual(1_000_000n);
     expect(worth?.least(1_000_000n)).toBeLessThanOrEqual(1_000n);
     pass(5 * 60_000);
-    expect((await worthOf(core, JUNK, undefined, 5))?.least(1_000_000n)).toBeGreaterThan(999_000n);
+    expect((await usdPriceOf(core, JUNK, undefined, 5))?.least(1_000_000n)).toBeGreaterThan(999_000n);
   });
 
   it('is worth no more than what leaves', async () => {
     const { core } = coreOn({ price: [7n, 3n], depth: 10n ** 15n });
-    const worth = await worthOf(core, JUNK, undefined, 6);
+    const worth = await usdPriceOf(core, JUNK, undefined, 6);
     fc.assert(fc.property(fc.bigInt({ min: 0n, max: U64 }), (amount) => (worth?.least(amount) ?? 1n) <= (worth?.most(amount) ?? 0n)));
   });
 });

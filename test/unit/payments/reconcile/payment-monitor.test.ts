@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { createHistories } from '../../../../src/payments/reconcile/account-history.js';
-import { follow, type Open } from '../../../../src/payments/reconcile/payment-monitor.js';
+import { monitorPayment, type OpenPayment } from '../../../../src/payments/reconcile/payment-monitor.js';
 import { newWallet } from '../../../../src/journal/registry.js';
 import { systemRuntime } from '../../../../src/internal/runtime.js';
 import { fakeRpc, OURS, payment, type FakeNode } from './fake-chain.js';
 
-type Core = Parameters<typeof follow>[0];
+type Core = Parameters<typeof monitorPayment>[0];
 
 /** A payment of 40 out of 100 that is followed on this node. */
 async function followed(node: FakeNode) {
@@ -33,7 +33,7 @@ async function followed(node: FakeNode) {
   const open = {
     attempt: { id: 'a', state: 'signed', mint: 'mint', amount: '40', payment: payment(), receipt },
     seen: new Set(),
-  } as unknown as Open;
+  } as unknown as OpenPayment;
   // What is free, and what is held.
   const left = async () => [await ledger.available('source', () => true), await ledger.held('source')];
   return { core, open, closing, asked, left };
@@ -44,19 +44,19 @@ const tx = { slot: 1_010, memo: 'nonce', signatures: ['tx', OURS] };
 describe('what a payment holds', () => {
   it('is gone once it settled', async () => {
     const { core, open, left } = await followed({ slot: 2_000, height: 1n, history: { tx } });
-    await follow(core, open, () => undefined);
+    await monitorPayment(core, open, () => undefined);
     expect(await left()).toEqual([60n, 0n]);
   });
 
   it('is free once it never can settle, and the balance is read anew', async () => {
     const { core, open, left } = await followed({ slot: 2_000, height: 501n });
-    await follow(core, open, () => undefined);
+    await monitorPayment(core, open, () => undefined);
     expect(await left()).toEqual([undefined, 0n]);
   });
 
   it('counts as gone where the client closes first: no other call is left to end it', async () => {
     const { core, open, closing, asked, left } = await followed({ slot: 2_000, height: 1n });
-    const end = follow(core, open, () => undefined);
+    const end = monitorPayment(core, open, () => undefined);
     await asked;
     expect(await left()).toEqual([60n, 40n]);
     closing.abort();
@@ -67,7 +67,7 @@ describe('what a payment holds', () => {
   it('stays while another client of the wallet follows it', async () => {
     const { core, open, closing, asked, left } = await followed({ slot: 2_000, height: 1n });
     const other = { ...core, closing: new AbortController() };
-    const ends = [follow(core, open, () => undefined), follow(other, open, () => undefined)] as const;
+    const ends = [monitorPayment(core, open, () => undefined), monitorPayment(other, open, () => undefined)] as const;
     await asked;
     closing.abort();
     await ends[0];
@@ -91,7 +91,7 @@ describe('what a journal could not take', () => {
       config: { ...core.config, runtime: { ...core.config.runtime, idle } },
       rpc: { ...core.rpc, onAccount: () => ({ subscription: () => 1, end: () => undefined }) },
     };
-    await follow(live, open, () => undefined);
+    await monitorPayment(live, open, () => undefined);
     expect(open.attempt.state).toBe('settled');
     expect(tried).toEqual([0, 250, 750, 1_750, 3_750]);
   });

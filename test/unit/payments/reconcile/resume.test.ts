@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { createHistories } from '../../../../src/payments/reconcile/account-history.js';
 import { endUnpaid } from '../../../../src/payments/reconcile/orphaned-attempts.js';
 import { bodyClaim } from '../../../../src/payments/execute/release-claim.js';
-import { freeDeadOnes, resume, takeUp } from '../../../../src/payments/reconcile/resume.js';
+import { freeOrphanedBudget, resume, resumeOnce } from '../../../../src/payments/reconcile/resume.js';
 import { createEvents } from '../../../../src/events.js';
 import { memoryJournal } from '../../../../src/journal/memory.js';
 import { newWallet } from '../../../../src/journal/registry.js';
@@ -183,14 +183,14 @@ describe('a reservation that signed nothing', () => {
       Array.from({ length: 1_002 }, (_, index) => attempt(`${index}`)),
       past,
     );
-    await freeDeadOnes(core);
+    await freeOrphanedBudget(core);
     const told = (await resume(core)).map(({ id }) => id);
     expect([told.length, told[0], told[999]]).toEqual([1_000, '2', '1001']);
   });
 
   it('is told of by the next call if a payment freed it before', async () => {
     const { core } = await coreWith([attempt('dead')], past);
-    expect(await freeDeadOnes(core)).toBe(true);
+    expect(await freeOrphanedBudget(core)).toBe(true);
     expect([await resume(core), await resume(core)]).toEqual([[freed('dead', 'unpaid')], []]);
   });
 });
@@ -354,7 +354,7 @@ describe('signed payments', () => {
 
   it('are told of if a payment took them up before', async () => {
     const { core, states, pass } = await coreWith([signed('paid')], { ...past, history: { tx } });
-    await takeUp(core);
+    await resumeOnce(core);
     await pass(HOUR);
     expect(await states()).toEqual({ paid: 'settled' });
     expect(await resume(core)).toMatchObject([{ id: 'paid', state: 'settled' }]);

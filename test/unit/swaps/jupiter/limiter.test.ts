@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { startGivingWay } from '../../../../src/internal/low-priority.js';
+import { startLowPriority } from '../../../../src/internal/low-priority.js';
 import { systemRuntime } from '../../../../src/internal/runtime.js';
 import { createLimiter, jupiterLimiter } from '../../../../src/swaps/jupiter/limiter.js';
 import { fakeRuntime } from '../support.js';
@@ -40,7 +40,7 @@ describe('createLimiter', () => {
     vi.useFakeTimers();
     onTestFinished(() => void vi.useRealTimers());
     const limiter = createLimiter(KEYLESS, systemRuntime, false);
-    const { signal } = startGivingWay(new AbortController().signal);
+    const { signal } = startLowPriority(new AbortController().signal);
     const start = Date.now();
     const left = { first: new Array<number>(), second: new Array<number>() };
     const take = async (line: keyof typeof left, own?: AbortSignal) => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { systemRuntime, type Runtime } from '../../../../src/internal/runtime.js';
-import { createPauses } from '../../../../src/swaps/jupiter/retry-after-queue.js';
+import { createRetryAfterQueue } from '../../../../src/swaps/jupiter/retry-after-queue.js';
 
 const ADDRESS = 'https://proxy.example.com';
 const TIMEOUT_MS = 20_000;
@@ -16,7 +16,7 @@ beforeEach(() => {
 });
 afterEach(() => void vi.useRealTimers());
 
-const limiter = (timeoutMs = TIMEOUT_MS, address = ADDRESS, key = 'key') => createPauses(address, key, timeoutMs, runtime);
+const limiter = (timeoutMs = TIMEOUT_MS, address = ADDRESS, key = 'key') => createRetryAfterQueue(address, key, timeoutMs, runtime);
 const limitedFor = (seconds: number) => [429, new Headers({ 'retry-after': String(seconds) })] as const;
 const left = (taken: Promise<void>) => taken.then(() => Date.now() - start);
 const outcome = (taken: Promise<void>) => left(taken).catch((error: unknown) => ({ at: Date.now() - start, error }));
@@ -103,7 +103,7 @@ describe('createPauses', () => {
       limiter(),
       limiter(TIMEOUT_MS, ADDRESS, ''),
       limiter(TIMEOUT_MS, 'https://other.example.com'),
-      createPauses(ADDRESS, 'key', TIMEOUT_MS, { ...systemRuntime }),
+      createRetryAfterQueue(ADDRESS, 'key', TIMEOUT_MS, { ...systemRuntime }),
     ].map((one) => left(one.take()));
     await vi.advanceTimersByTimeAsync(5_000);
     expect(await Promise.all(times)).toEqual([2_000, 2_100, 0, 0, 0]);

@@ -1,19 +1,19 @@
-import { emptyBook, type Book } from '../../../src/journal/account-balance.js';
-import type { BookShelf } from '../../../src/journal/balance-ledger.js';
+import { emptyBalance, type AccountBalance } from '../../../src/journal/account-balance.js';
+import type { BalanceStore } from '../../../src/journal/balance-ledger.js';
 import type { Owner } from '../../../src/journal/types.js';
-import { decodeBook, encodeBook } from './book-text.js';
+import { decodeBalance, encodeBalance } from './balance-text.js';
 import type { Database, Row } from './database.js';
 import { digest, ownerParts } from './keys.js';
 import type { Tables } from './schema.js';
 
-/** An owner's books, one row each. Changes to one take their turn. */
-export function booksIn(database: Database, { books }: Tables, owner: Owner): BookShelf {
+/** An owner's balances, one row each. Changes to one take their turn. */
+export function balancesIn(database: Database, { books }: Tables, owner: Owner): BalanceStore {
   const where = 'where wallet = $1 and network = $2 and account = $3';
-  const bookOf = (row: Row | undefined): Book => (row?.['book'] === undefined ? emptyBook : decodeBook(row['book']));
+  const balanceOf = (row: Row | undefined): AccountBalance => (row?.['book'] === undefined ? emptyBalance : decodeBalance(row['book']));
   return {
     async read(account) {
       const [row] = await database.query('read a balance', `select book from ${books} ${where}`, [...ownerParts(owner), account]);
-      return bookOf(row);
+      return balanceOf(row);
     },
     change: (account, change) => {
       const name = [...ownerParts(owner), account];
@@ -22,12 +22,12 @@ export function booksIn(database: Database, { books }: Tables, owner: Owner): Bo
         let [row] = await lock();
         if (row === undefined) {
           // Another process may put it there first: then this waits, writes nothing, and the row is theirs.
-          await query(`insert into ${books} values ($1, $2, $3, $4) on conflict do nothing`, [...name, encodeBook(emptyBook)]);
+          await query(`insert into ${books} values ($1, $2, $3, $4) on conflict do nothing`, [...name, encodeBalance(emptyBalance)]);
           [row] = await lock();
         }
-        const before = bookOf(row);
-        const { book, result } = change(before);
-        if (book !== before) await query(`update ${books} set book = $4 ${where}`, [...name, encodeBook(book)]);
+        const before = balanceOf(row);
+        const { balance, result } = change(before);
+        if (balance !== before) await query(`update ${books} set book = $4 ${where}`, [...name, encodeBalance(balance)]);
         return result;
       });
     },

@@ -1,6 +1,6 @@
-import type { Book } from '../../../src/journal/account-balance.js';
+import type { AccountBalance } from '../../../src/journal/account-balance.js';
 
-/** A book with its amounts as decimal strings, as JSON has no integers of that size. */
+/** A balance with its amounts as decimal strings, as JSON has no integers of that size. */
 interface Written {
   readonly known?: { readonly amount: string; readonly at: number; readonly slot?: number; readonly doubtful: number };
   readonly reading?: { readonly amount: string; readonly slot: number };
@@ -9,12 +9,12 @@ interface Written {
   readonly spent: readonly { readonly id: string; readonly amount: string; readonly slot?: number }[];
 }
 
-export function encodeBook(book: Book): string {
-  return JSON.stringify(book, (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
+export function encodeBalance(balance: AccountBalance): string {
+  return JSON.stringify(balance, (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
 }
 
-export function decodeBook(text: string): Book {
-  // Written by `encodeBook`.
+export function decodeBalance(text: string): AccountBalance {
+  // Written by `encodeBalance`.
   const { known, reading, made, holds, spent } = JSON.parse(text) as Written;
   return {
     ...(known === undefined ? {} : { known: { ...known, amount: BigInt(known.amount) } }),
