@@ -1,5 +1,6 @@
 import { createCoordination } from './coordination.js';
 import { memoryJournal } from './memory.js';
+import type { OpenPayment } from './open-payment.js';
 import type { Coordination, Journal } from './types.js';
 
 /** What all clients of one wallet in this process share. */
@@ -11,6 +12,10 @@ export interface Wallet {
   readonly waiting: Map<string, bigint>;
   /** Calls that are choosing what to pay: a call that swaps waits until they have said what they need. */
   readonly arriving: Set<Promise<void>>;
+  /** Signed payments that are followed until the chain decides, by attempt id, each with the contexts that follow it. */
+  readonly monitored: Map<string, { readonly open: OpenPayment; readonly monitors: Set<object> }>;
+  /** What the next call waits for: calls that have ended and are letting go of their attempts. */
+  readonly releasing: Set<Promise<void>>;
   /** Idempotency keys of purchases that a call in this process is making right now, from before they are written anywhere. */
   readonly keys: Set<string>;
 }
@@ -22,7 +27,7 @@ interface Shared {
   readonly counts: Map<string, number>;
 }
 
-const SHARED: unique symbol = Symbol.for('exact-change.wallets.3');
+const SHARED: unique symbol = Symbol.for('exact-change.wallets.4');
 
 interface Registry {
   [SHARED]?: Shared | undefined;
@@ -40,6 +45,8 @@ export function newWallet(): Wallet {
     journal: memoryJournal(),
     waiting: new Map(),
     arriving: new Set(),
+    monitored: new Map(),
+    releasing: new Set(),
     keys: new Set(),
   };
 }

@@ -9,6 +9,7 @@ import { networkOf } from '../solana/rpc/genesis.js';
 import type { Rpc } from '../solana/rpc/rpc.js';
 import type { Lifetime } from '../solana/types.js';
 import type { Transport } from '../transport.js';
+import { createMemory, createRecovery, type Memory, type Recovery } from './memory.js';
 import { createHistories, type Histories } from './reconcile/account-history.js';
 import { coordinationWithTimeouts, journalWithTimeouts } from './journal-timeouts.js';
 import { transportWithTimeouts, locksWithTimeout } from './transport-timeouts.js';
@@ -26,6 +27,8 @@ export interface PaymentContext extends Coordination {
   readonly prices: Pick<Transport, 'quote'>;
   readonly wallet: Wallet;
   readonly journal: Journal;
+  readonly memory: Memory;
+  readonly recovery: Recovery;
   /** What the chain shows of the accounts that payments leave from. */
   readonly histories: Histories;
   readonly blockhashes: { fresh(options?: { signal?: AbortSignal | undefined }): Promise<Lifetime & { slot: number }>; drop(): void };
@@ -78,6 +81,8 @@ export function contextOver(
     prices,
     wallet,
     journal: journal === undefined ? wallet.journal : journalWithTimeouts(journal, timeouts.journal),
+    memory: createMemory(),
+    recovery: createRecovery(),
     histories: createHistories(rpc, runtime),
     blockhashes: createBlockhashSource(rpc, runtime, BLOCKHASH_MAX_AGE_MS),
     ready: askOnce(() => checkNetwork(rpc, network)),

@@ -1,3 +1,4 @@
+import type { OpenPayment } from '../journal/open-payment.js';
 import { hex } from '@scure/base';
 import { throwIfAborted, untilAborted } from '../internal/deadline.js';
 import { amendError, isExactChangeError, PolicyError, ProtocolError, type Moved } from '../errors.js';
@@ -17,7 +18,6 @@ import { approvalFor } from './execute/approval.js';
 import { choose, type Choice, type ChooseOptions } from './plan/choose.js';
 import type { PaymentContext } from './context.js';
 import { fingerprintOf } from './plan/fingerprint.js';
-import type { OpenPayment } from './reconcile/payment-monitor.js';
 import { releaseClaim } from './execute/release-claim.js';
 import { outcomes } from './execute/outcomes.js';
 import { spendOf } from './plan/plan.js';

@@ -1,6 +1,7 @@
+import type { OpenPayment } from '../journal/open-payment.js';
 import { orphanedAttempts, endUnpaid } from '../payments/reconcile/orphaned-attempts.js';
 import { contextOver, type PaymentContext } from '../payments/context.js';
-import { monitorPayment, openPaymentOf, type OpenPayment } from '../payments/reconcile/payment-monitor.js';
+import { monitorPayment, openPaymentOf } from '../payments/reconcile/payment-monitor.js';
 import { journalWithTimeouts } from '../payments/journal-timeouts.js';
 import { ownerOf } from '../payments/owner.js';
 import { withoutBound, withSwapCost } from '../payments/execute/swap-cost.js';

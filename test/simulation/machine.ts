@@ -40,7 +40,7 @@ export interface Machine {
 
 /** As many as fetch follows. */
 const MOST_HOPS = 20;
-const SHELVES = ['exact-change.wallets.3', 'exact-change.file-journals.2'];
+const SHELVES = ['exact-change.wallets.4', 'exact-change.file-journals.2'];
 
 export function createMachine(world: World): Machine {
   const { plan, clock, trace } = world;

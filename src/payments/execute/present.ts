@@ -1,3 +1,4 @@
+import { saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
 import { onAbort } from '../../internal/abort.js';
 import { SettlementError, type ErrorInit, type Moved } from '../../errors.js';
 import type { Emit } from '../../events.js';
@@ -8,9 +9,8 @@ import { peekBody } from '../../protocols/x402/read.js';
 import { readSettlement, rejectionReason } from '../../protocols/x402/settlement.js';
 import { hasBody, onBodyEnd, type BodyEnd } from './body-end.js';
 import type { PaymentContext } from '../context.js';
-import { decidePayment, monitorPayment, type OpenPayment } from '../reconcile/payment-monitor.js';
+import { decidePayment, monitorPayment } from '../reconcile/payment-monitor.js';
 import { bodyClaim, releaseClaim } from './release-claim.js';
-import { saveAttempt } from './save-attempt.js';
 import { outcomeOf, outcomes, type AnswerOutcome } from './outcomes.js';
 
 /** One call that presents a payment. */

@@ -1,10 +1,6 @@
 import { untilAborted } from '../../internal/deadline.js';
-import type { Wallet } from '../../journal/registry.js';
+import type { OpenPayment } from '../../journal/open-payment.js';
 import type { PaymentContext } from '../context.js';
-import type { OpenPayment } from '../reconcile/payment-monitor.js';
-import { savedSoFar } from './save-attempt.js';
-
-const leaving = new WeakMap<Wallet, Set<Promise<void>>>();
 
 /** The claim on an attempt whose answer is on its way to its reader: a process that ends before takes it back. */
 export function bodyClaim(id: string): string {
@@ -24,26 +20,24 @@ export function releaseClaim(
 ): Promise<void> {
   const left = delayNextCall(
     context,
-    savedSoFar(open).then(() => context.claims.drop(claim)),
+    Promise.resolve(open.lastWrite).then(() => context.claims.drop(claim)),
   );
   return untilAborted(left, signal).catch(() => undefined);
 }
 
 /** Has the next call at this wallet wait for work that is under way. Never rejects. */
 export function delayNextCall({ wallet }: PaymentContext, work: Promise<unknown>): Promise<void> {
-  const all = leaving.get(wallet) ?? new Set<Promise<void>>();
-  leaving.set(wallet, all);
   const over: Promise<void> = work
     .then(
       () => undefined,
       () => undefined,
     )
-    .finally(() => all.delete(over));
-  all.add(over);
+    .finally(() => wallet.releasing.delete(over));
+  wallet.releasing.add(over);
   return over;
 }
 
 /** Waits until the calls that have ended at this wallet have let go. Rejects with the signal's reason. */
 export async function claimsReleased({ wallet }: PaymentContext, signal: AbortSignal | undefined): Promise<void> {
-  await untilAborted(Promise.all([...(leaving.get(wallet) ?? [])]), signal);
+  await untilAborted(Promise.all([...wallet.releasing]), signal);
 }

@@ -6,6 +6,7 @@ import type { Account } from '../../solana/rpc/rpc.js';
 import type { Address } from '../../solana/types.js';
 import type { Offer } from '../../protocols/x402/types.js';
 import type { PaymentContext } from '../context.js';
+import { makeRoom, type Memory } from '../memory.js';
 import { judgeMint } from './supported-mint.js';
 
 /** What the chain says about one offer. */
@@ -27,23 +28,13 @@ const BALANCE_MAX_AGE_MS = 30_000;
 
 const MAX_ADDRESSES_A_CALL = 100;
 
-/** What a context has learned and need not ask again. */
-export interface Memory {
-  readonly mints: Map<Address, { readonly tokenProgram: Address; readonly decimals: number }>;
-  /** Payees' token accounts that are there, by address. */
-  readonly payees: Set<Address>;
-}
-
-const memories = new WeakMap<PaymentContext, Memory>();
-const KEPT = 1_000;
-
 /** Reads what the offers need of the chain in one round, and nothing that is known already. */
 export async function readOfferAccounts(
   context: PaymentContext,
   offers: readonly Offer[],
   signal: AbortSignal | undefined,
 ): Promise<ReadOffer[]> {
-  const memory = memoryOf(context);
+  const { memory } = context;
   const wanted = await Promise.all(offers.map((offer) => unknowns(context, memory, offer)));
   const accounts = await readAll(context, [...new Set(wanted.flat())], signal);
   const read: ReadOffer[] = [];
@@ -62,12 +53,6 @@ export function knownAvailable(context: PaymentContext, source: Address): Promis
 /** Which balances are taken for true: none from before the clock was set back, and those that a machine has seen whose clock is a little ahead. */
 export function freshIn({ config: { runtime } }: PaymentContext): IsFresh {
   return (at) => Math.abs(runtime.now() - at) <= BALANCE_MAX_AGE_MS;
-}
-
-function memoryOf(context: PaymentContext): Memory {
-  let memory = memories.get(context);
-  if (memory === undefined) memories.set(context, (memory = { mints: new Map(), payees: new Set() }));
-  return memory;
 }
 
 function programsOf(context: PaymentContext, memory: Memory, mint: Address): readonly Address[] {
@@ -128,7 +113,7 @@ async function learn(
     const problem = judgeMint(mint, decoded, pinnedMint(network, mint));
     if (problem !== undefined) return problem;
     facts = { tokenProgram: decoded.tokenProgram, decimals: decoded.decimals };
-    if (memory.mints.size >= KEPT) memory.mints.clear();
+    makeRoom(memory.mints);
     memory.mints.set(mint, facts);
   }
   const { tokenProgram, decimals } = facts;
@@ -139,7 +124,7 @@ async function learn(
   if (!memory.payees.has(destination)) {
     const problem = payeeProblem(offer, destination, accounts.get(payTo)?.account ?? null, accounts.get(destination)?.account ?? null);
     if (problem !== undefined) return problem;
-    if (memory.payees.size >= KEPT) memory.payees.clear();
+    makeRoom(memory.payees);
     memory.payees.add(destination);
   }
   const source = associatedTokenAddress(signer.address, mint, tokenProgram);

@@ -22,7 +22,6 @@ export interface ServicePlan {
 
 // A service that cannot plan, or hangs, costs a payment no time again so soon: its quotes may be all that it has.
 const REST_MS = 60_000;
-const failedAt = new WeakMap<PaymentContext, number>();
 
 /**
  * Asks a distant service for the quote and the transaction of a swap in one call. Undefined where the transport is not distant, and where no such
@@ -35,13 +34,13 @@ export async function askServicePlan(
   signal: AbortSignal | undefined,
 ): Promise<ServicePlan | undefined> {
   const { transport, config } = context;
-  if (transport.distant !== true || sinceThen(config.runtime, failedAt.get(context) ?? -Infinity) < REST_MS) return undefined;
+  if (transport.distant !== true || sinceThen(config.runtime, context.memory.servicePlanFailedAt) < REST_MS) return undefined;
   try {
     return planIn(await transport.autoPay(requestFor(context, offer, wanted), { signal }));
   } catch (error) {
     throwIfAborted(signal);
     if (!isExactChangeError(error)) throw error;
-    if (error.name === 'TransportError') failedAt.set(context, config.runtime.now());
+    if (error.name === 'TransportError') context.memory.servicePlanFailedAt = config.runtime.now();
     return undefined;
   }
 }

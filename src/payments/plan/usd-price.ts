@@ -6,6 +6,7 @@ import { sinceThen } from '../../internal/runtime.js';
 import type { Address } from '../../solana/types.js';
 import { checkFields, checkQuote } from '../../swaps/quote/check-quote.js';
 import type { PaymentContext } from '../context.js';
+import { makeRoom, type PriceSeen } from '../memory.js';
 
 /** What base units of one mint are worth, in millionths of a dollar. */
 export interface UsdPrice {
@@ -19,13 +20,6 @@ export interface UsdPrice {
   amountOf(microUsd: bigint): bigint;
 }
 
-/** `reference` base units sell for `microUsd`. */
-interface Price {
-  readonly reference: bigint;
-  readonly microUsd: bigint;
-  readonly at: number;
-}
-
 // What a token costs to buy is above what it sells for by the spread of its market, which no quote tells.
 const SPREAD_BPS = 100n;
 const WHOLE = 10_000n;
@@ -34,15 +28,6 @@ const WHOLE = 10_000n;
 const PRICE_MAX_AGE_MS = 60_000;
 // Longer than a payment waits between its choice and its swap.
 export const PRICE_MEMORY_MS = 5 * 60_000;
-const KEPT = 1_000;
-
-/** What a context knows of prices. */
-interface Memory {
-  readonly prices: Map<Address, readonly Price[]>;
-  /** When a mint was found to have no price. Milliseconds since the epoch. */
-  readonly without: Map<Address, number>;
-}
-const memories = new WeakMap<PaymentContext, Memory>();
 
 const MAX_QUOTES = 3;
 // What has no route to the first dollar token mostly has none to the second; and sellers name tokens by the dozen.
@@ -93,8 +78,8 @@ export async function usdPriceOf(
   const lows = () => (pinned === undefined ? recent(context, mint) : []);
   const last = lastOf(recent(context, mint));
   if (last !== undefined && sinceThen(runtime, last.at) <= maxAgeMs) return worthAt(last, lows());
-  const { without } = memoryOf(context);
-  const foundAt = without.get(mint);
+  const { unpriced } = context.memory;
+  const foundAt = unpriced.get(mint);
   if (foundAt !== undefined && sinceThen(runtime, foundAt) <= PRICE_MAX_AGE_MS) return undefined;
   for (const dollar of pinnedMints(network).slice(0, pinned === undefined ? MAX_DOLLARS.other : MAX_DOLLARS.pinned)) {
     const price = await askPrice(context, mint, dollar, decimals ?? pinned?.decimals ?? USUAL_DECIMALS, signal);
@@ -102,8 +87,8 @@ export async function usdPriceOf(
     remember(context, mint, price);
     return worthAt(price, lows());
   }
-  if (without.size >= KEPT) without.clear();
-  without.set(mint, runtime.now());
+  makeRoom(unpriced);
+  unpriced.set(mint, runtime.now());
   return undefined;
 }
 
@@ -111,7 +96,7 @@ export async function usdPriceOf(
  * What arrives counts by the lowest price of the last minutes: a payment is counted before its swap, and a seller that moves the price
  * of its own token in between could have the caps count little and the swap take much.
  */
-function worthAt(last: Price, known: readonly Price[]): UsdPrice {
+function worthAt(last: PriceSeen, known: readonly PriceSeen[]): UsdPrice {
   const low = known.reduce((a, b) => (b.microUsd * a.reference < a.microUsd * b.reference ? b : a), last);
   // The quote was rounded down.
   const about = (amount: bigint) => ceilDiv(amount * (last.microUsd + 1n), last.reference);
@@ -142,9 +127,9 @@ async function askPrice(
   dollar: PinnedMint,
   decimals: number,
   signal: AbortSignal | undefined,
-): Promise<Price | undefined> {
+): Promise<PriceSeen | undefined> {
   let reference = 10n ** BigInt(Math.min(decimals, MAX_DECIMALS));
-  let found: Price | undefined;
+  let found: PriceSeen | undefined;
   for (let call = 1; call <= MAX_QUOTES; call++) {
     const answer = await askOnce(context, mint, dollar, reference, signal);
     if (answer === undefined) break;
@@ -200,25 +185,19 @@ function scale(amount: bigint, decimals: number): bigint {
   return decimals <= USD_DECIMALS ? amount * 10n ** BigInt(USD_DECIMALS - decimals) : amount / 10n ** BigInt(decimals - USD_DECIMALS);
 }
 
-function lastOf(known: readonly Price[]): Price | undefined {
+function lastOf(known: readonly PriceSeen[]): PriceSeen | undefined {
   return known[known.length - 1];
 }
 
 /** Prices of the last minutes, oldest first. */
-function recent(context: PaymentContext, mint: Address): readonly Price[] {
+function recent(context: PaymentContext, mint: Address): readonly PriceSeen[] {
   const since = context.config.runtime.now() - PRICE_MEMORY_MS;
-  return (memoryOf(context).prices.get(mint) ?? []).filter(({ at }) => at >= since);
+  return (context.memory.prices.get(mint) ?? []).filter(({ at }) => at >= since);
 }
 
-function remember(context: PaymentContext, mint: Address, price: Price): void {
+function remember(context: PaymentContext, mint: Address, price: PriceSeen): void {
   const known = recent(context, mint);
-  const { prices } = memoryOf(context);
-  if (prices.size >= KEPT) prices.clear();
+  const { prices } = context.memory;
+  makeRoom(prices);
   prices.set(mint, [...known, price]);
-}
-
-function memoryOf(context: PaymentContext): Memory {
-  let memory = memories.get(context);
-  if (memory === undefined) memories.set(context, (memory = { prices: new Map(), without: new Map() }));
-  return memory;
 }

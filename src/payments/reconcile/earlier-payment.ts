@@ -1,3 +1,4 @@
+import { saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
 import { ConfigError, isExactChangeError, SettlementError, type ErrorDetails, type Moved } from '../../errors.js';
 import { throwIfAborted, untilAborted } from '../../internal/deadline.js';
 import type { Emit } from '../../events.js';
@@ -5,11 +6,10 @@ import type { Attempt } from '../../journal/types.js';
 import type { Call } from '../../internal/request.js';
 import type { PaymentContext } from '../context.js';
 import { sourceOf } from './sent-transaction.js';
-import { decidePayment, openPaymentOf, type OpenPayment } from './payment-monitor.js';
+import { decidePayment, openPaymentOf } from './payment-monitor.js';
 import { claimsReleased, delayNextCall, bodyClaim } from '../execute/release-claim.js';
 import { mayRepeat, present } from '../execute/present.js';
 import { ownerOf } from '../owner.js';
-import { saveAttempt } from '../execute/save-attempt.js';
 
 // A blockhash lasts for a minute or two; after a day only history is left to be asked about.
 const FORGOTTEN_MS = 24 * 60 * 60_000;

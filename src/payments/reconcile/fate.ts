@@ -27,7 +27,7 @@ const SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{64,88}$/;
 
 /**
  * Asks the chain once what became of a transaction. Our own signature in a landed transaction is proof that it landed. That it failed is told by two
- * nodes, if there are two, each with a transaction that moved nothing. That it never will land takes two witnesses, which no index can delay
+ * nodes, if there are two, each with a transaction that moved nothing, in a final block. That it never will land takes two witnesses, which no index can delay
  * together, from two nodes if there are two:
  * - the search: at a final slot past the life of the blockhash, as the node itself judges that, the source's whole history has no such transaction, and
  *   the index of addresses that gives that history has come as far;
@@ -54,6 +54,13 @@ export async function fateOf(histories: Histories, sent: Sent, signal: AbortSign
 }
 
 async function askNode(node: AccountHistory, sent: Sent, signal: AbortSignal): Promise<Fate> {
+  const fate = await lookFor(node, sent, signal);
+  if (fate.state !== 'landed' || fate.error === null || fate.slot <= (await node.tip(signal)).slot) return fate;
+  // On a fork that is dropped it has not failed: the same bytes may land anew, and go well.
+  return OPEN;
+}
+
+async function lookFor(node: AccountHistory, sent: Sent, signal: AbortSignal): Promise<Fate> {
   const byId = sent.isId ? await statusOf(node, sent, 0, signal) : await claimed(node, sent, signal);
   if (byId !== undefined) return byId;
   const tip = await node.tip(signal);
@@ -127,18 +134,29 @@ async function landedAs(
   signal: AbortSignal,
 ): Promise<Fate> {
   if (error === null) return { state: 'landed', signature, slot, error };
-  return judge(node, await node.read(signature, signal), signature, signature) ?? OPEN;
+  return judge(node, await node.read(signature, signal), { signature, slot }, signature) ?? OPEN;
 }
 
 /** What the seller claims is read in vain at worst: it must not keep the search from being made. */
 async function claimed(node: AccountHistory, { claim, signature }: Sent, signal: AbortSignal): Promise<Fate | undefined> {
   if (claim === undefined || !SIGNATURE.test(claim)) return undefined;
-  return judge(node, await node.read(claim, signal), claim, signature);
+  const found = await node.read(claim, signal);
+  // That it failed is for the list to say, which tells the slot of now.
+  return found?.error === null ? judge(node, found, { signature: claim, slot: found.slot }, signature) : undefined;
 }
 
-function judge(node: AccountHistory, found: LookedAt | undefined, id: string, ours: string): Fate | undefined {
+/** @param entry - What a node tells now. A failure that was read before, in another slot, may have been on a fork that was dropped. */
+function judge(
+  node: AccountHistory,
+  found: LookedAt | undefined,
+  entry: { readonly signature: string; readonly slot: number | undefined },
+  ours: string,
+): Fate | undefined {
   if (found?.slot === undefined || !found.signatures.includes(ours)) return undefined;
-  return found.error === null ? { state: 'landed', signature: id, slot: found.slot, error: null } : failedAs(node, found, id);
+  if (found.error === null) return { state: 'landed', signature: entry.signature, slot: found.slot, error: null };
+  if (found.slot === entry.slot) return failedAs(node, found, entry.signature);
+  node.forget(entry.signature);
+  return OPEN;
 }
 
 /** One that failed moved no tokens: an error beside amounts that changed says nothing. */
@@ -150,8 +168,8 @@ function failedAs({ source }: AccountHistory, { slot, error, amounts }: LookedAt
 
 /** Ours among all that was read of a list. */
 function recognised(node: AccountHistory, { entries, older }: Listing, sent: Sent): Fate | undefined {
-  for (const { signature } of [...entries, ...(older === undefined ? [] : [older])]) {
-    const fate = judge(node, node.known(signature), signature, sent.signature);
+  for (const entry of [...entries, ...(older === undefined ? [] : [older])]) {
+    const fate = judge(node, node.known(entry.signature), entry, sent.signature);
     if (fate !== undefined) return fate;
   }
   return undefined;
@@ -164,10 +182,11 @@ async function search(node: AccountHistory, { entries }: Listing, sent: Sent, si
   const candidates = entries.filter((entry) => mayBe(entry, sent, tellsMemos));
   let reads = 0;
   let unreadable = 0;
-  for (const { signature } of candidates) {
+  for (const entry of candidates) {
+    const { signature } = entry;
     if (node.known(signature) === undefined && (reads += 1) > READS_A_LOOK) return OPEN;
     const found = await node.read(signature, signal);
-    const fate = judge(node, found, signature, sent.signature);
+    const fate = judge(node, found, entry, sent.signature);
     if (fate !== undefined) return fate;
     if (found === undefined && (unreadable += 1) >= MAX_UNREADABLE) return OPEN;
   }

@@ -1,48 +1,30 @@
 import { startDeadline } from '../../internal/deadline.js';
 import type { Emit } from '../../events.js';
-import type { Wallet } from '../../journal/registry.js';
-import type { Attempt } from '../../journal/types.js';
-import type { Receipt } from '../../receipt.js';
+import { saveAttempt, type OpenPayment } from '../../journal/open-payment.js';
 import type { PaymentContext } from '../context.js';
 import { fateOf, type Fate } from './fate.js';
 import { sentPayment, sourceOf } from './sent-transaction.js';
 import { listenTo } from './account-changes.js';
 import { ownerOf } from '../owner.js';
 import { costFor } from '../execute/receipt-cost.js';
-import { saveAttempt } from '../execute/save-attempt.js';
-
-/** An attempt that is signed, and its receipt as it stands. */
-export interface OpenPayment {
-  attempt: Attempt & { readonly payment: NonNullable<Attempt['payment']>; readonly receipt: Receipt };
-  /** Taken from the journal, so others may know more of it by now. */
-  readonly isForeign?: boolean;
-}
-
-interface Followed {
-  readonly open: OpenPayment;
-  readonly followers: Set<PaymentContext>;
-}
-
-const followed = new WeakMap<Wallet, Map<string, Followed>>();
 
 /** The record of an attempt as this process follows it already, or a new one: two records of one attempt would undo each other. */
 export function openPaymentOf({ wallet }: PaymentContext, attempt: OpenPayment['attempt']): OpenPayment {
-  return followed.get(wallet)?.get(attempt.id)?.open ?? { attempt, isForeign: true };
+  return wallet.monitored.get(attempt.id)?.open ?? { attempt, isForeign: true };
 }
 
 /** Follows a signed payment in the background until the chain decides or the client closes. Never rejects. */
 export async function monitorPayment(context: PaymentContext, open: OpenPayment, emit: Emit): Promise<void> {
   const { id } = open.attempt;
-  let all = followed.get(context.wallet);
-  if (all === undefined) followed.set(context.wallet, (all = new Map<string, Followed>()));
-  const known = all.get(id) ?? { open, followers: new Set() };
-  if (known.followers.has(context)) return;
-  all.set(id, known);
-  known.followers.add(context);
+  const { monitored } = context.wallet;
+  const known = monitored.get(id) ?? { open, monitors: new Set() };
+  if (known.monitors.has(context)) return;
+  monitored.set(id, known);
+  known.monitors.add(context);
   await watch(context, known.open, emit);
-  known.followers.delete(context);
-  if (known.followers.size > 0) return;
-  all.delete(id);
+  known.monitors.delete(context);
+  if (known.monitors.size > 0) return;
+  monitored.delete(id);
   // Closed before the chain had decided: nothing is left here to end it, and the tokens may go.
   await context.ledger.spend(open.attempt.payment.source, id).catch(() => undefined);
 }

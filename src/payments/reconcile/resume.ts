@@ -1,7 +1,8 @@
+import type { OpenPayment } from '../../journal/open-payment.js';
 import type { Attempt } from '../../journal/types.js';
 import type { FreedReceipt, Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
-import { decidePayment, monitorPayment, openPaymentOf, type OpenPayment } from './payment-monitor.js';
+import { decidePayment, monitorPayment, openPaymentOf } from './payment-monitor.js';
 import { orphanedAttempts, endDecided, endUnpaid, releaseOrphans, putAbandoned } from './orphaned-attempts.js';
 import { decidedOutcome, forgetAccounts } from './open-swaps.js';
 import { noteResumed, takeChanges } from './resumed-changes.js';
@@ -9,26 +10,25 @@ import { noteResumed, takeChanges } from './resumed-changes.js';
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
 
-const taken = new WeakMap<PaymentContext, Promise<unknown>>();
-
 /** Takes up once, before a context's first payment, what earlier processes left: their payments hold their tokens, their reservations are freed. */
 export async function resumeOnce(context: PaymentContext): Promise<void> {
-  let work = taken.get(context);
+  const { recovery } = context;
+  let work = recovery.started;
   if (work === undefined) {
     work = collectUnfinished(context).then(({ open, abandoned }) => {
       for (const one of open) void monitorPayment(context, one, context.events.emitter(one.attempt.id));
       for (const one of abandoned) void waitForSwap(context, one);
     });
-    taken.set(context, work);
+    recovery.started = work;
     // Asked again by the next call.
-    work.catch(() => taken.delete(context));
+    work.catch(() => (recovery.started = undefined));
   }
   await work;
 }
 
 /** What was taken up may not be all: the next payment looks again. */
 export function resumeWithNextCall(context: PaymentContext): void {
-  taken.delete(context);
+  context.recovery.started = undefined;
 }
 
 /** Gives back what dead calls reserved and held. Returns whether there was anything. */
@@ -92,17 +92,13 @@ export async function abandon(context: PaymentContext, attempt: Attempt): Promis
   void waitForSwap(context, await putAbandoned(context, attempt));
 }
 
-/** Swaps that a context waits for already. */
-const waitedFor = new WeakMap<PaymentContext, Set<string>>();
-
 /** Waits in the background until a swap can do no more, then forgets its attempt; or until the client closes. Never rejects. */
 async function waitForSwap(context: PaymentContext, attempt: Attempt): Promise<void> {
   const { signal } = context.closing;
   const { id } = attempt;
-  let all = waitedFor.get(context);
-  if (all === undefined) waitedFor.set(context, (all = new Set()));
-  if (all.has(id)) return;
-  all.add(id);
+  const { awaitedSwaps } = context.recovery;
+  if (awaitedSwaps.has(id)) return;
+  awaitedSwaps.add(id);
   for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
     const closed = await context.config.runtime.idle(wait, signal).then(
       () => false,
@@ -111,7 +107,7 @@ async function waitForSwap(context: PaymentContext, attempt: Attempt): Promise<v
     // A node or journal that does not answer decides nothing: it is asked again.
     if (closed || (await forgetIfOver(context, attempt).catch(() => false))) break;
   }
-  all.delete(id);
+  awaitedSwaps.delete(id);
 }
 
 async function forgetIfOver(context: PaymentContext, attempt: Attempt): Promise<boolean> {

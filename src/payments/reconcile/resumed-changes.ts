@@ -5,33 +5,17 @@ import type { PaymentContext } from '../context.js';
 import { ownerOf } from '../owner.js';
 import { costFor } from '../execute/receipt-cost.js';
 
-/** What earlier processes left and a context has taken up, until {@link takeChanges} has told what became of it. */
-interface Untold {
-  /** What may still change: when it was made, by its id. */
-  readonly open: Map<string, number>;
-  /** What was freed, by its id, the newest last. */
-  readonly freed: Map<string, FreedReceipt>;
-}
-
 /** Of a client that is never asked. */
 const MOST_FREED = 1_000;
 
-const untold = new WeakMap<PaymentContext, Untold>();
-
-function untoldOf(context: PaymentContext): Untold {
-  let all = untold.get(context);
-  if (all === undefined) untold.set(context, (all = { open: new Map(), freed: new Map() }));
-  return all;
-}
-
 /** Takes down that a context has taken up an attempt: what becomes of it is to be told. */
-export function noteResumed(context: PaymentContext, { id, at }: Attempt): void {
-  untoldOf(context).open.set(id, at);
+export function noteResumed({ recovery }: PaymentContext, { id, at }: Attempt): void {
+  recovery.open.set(id, at);
 }
 
 /** Takes down that an attempt was freed, if it is one that was taken up. */
 export function noteFreed(context: PaymentContext, attempt: Attempt, state: FreedReceipt['state']): void {
-  const { open, freed } = untoldOf(context);
+  const { open, freed } = context.recovery;
   const { id } = attempt;
   if (!open.has(id)) return;
   if (state === 'unpaid') open.delete(id);
@@ -43,7 +27,7 @@ export function noteFreed(context: PaymentContext, attempt: Attempt, state: Free
 
 /** What was decided or freed of all that was taken up, whatever in this process, or in another, found out; each change once. */
 export async function takeChanges(context: PaymentContext): Promise<(Receipt | FreedReceipt)[]> {
-  const { open, freed } = untoldOf(context);
+  const { open, freed } = context.recovery;
   const moments = [...open.values(), ...[...freed.values()].map(({ at }) => at)];
   if (moments.length === 0) return [];
   const decided: Receipt[] = [];

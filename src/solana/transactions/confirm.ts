@@ -103,7 +103,7 @@ async function watch(input: LandInput, signature: string, bell: Bell, signal: Ab
   return { outcome: 'unknown' };
 }
 
-/** A failure counts from `confirmed` too: on a fork that is dropped, it has not happened. */
+/** As one node tells it. */
 function decided(status: SignatureStatus | undefined): Landing | undefined {
   if (status === undefined || status.commitment === 'processed') return undefined;
   const { slot, error } = status;

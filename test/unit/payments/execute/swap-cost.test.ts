@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { PaymentContext } from '../../../../src/payments/context.js';
+import { createMemory } from '../../../../src/payments/memory.js';
 import { swapBound, swapCostAfter, withSwapCost } from '../../../../src/payments/execute/swap-cost.js';
 import type { ResolvedRequest } from '../../../../src/config/swap-request.js';
 import { QuoteError, TransportError } from '../../../../src/errors.js';
@@ -29,7 +30,11 @@ function coreOn(failing: Readonly<Record<string, Error>> = {}, bounded: readonly
   };
   const policy = { maxSlippageBps: 0, maxInAmount: new Map(bounded.map((mint) => [mint, 1_000_000n])) };
   // The parts of a core that prices need.
-  return { config: { network: SOLANA_MAINNET, policy, runtime: { now: () => 0 } }, prices: { quote } } as unknown as PaymentContext;
+  return {
+    config: { network: SOLANA_MAINNET, policy, runtime: { now: () => 0 } },
+    memory: createMemory(),
+    prices: { quote },
+  } as unknown as PaymentContext;
 }
 
 const price = { amount: '1000', microUsd: '100' };

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { PaymentContext } from '../../../../src/payments/context.js';
+import { createMemory } from '../../../../src/payments/memory.js';
 import { concernsCandidate, findFunding } from '../../../../src/payments/plan/funding.js';
 import type { ResolvedRequest } from '../../../../src/config/swap-request.js';
 import { QuoteError, TransactionError, TransportError } from '../../../../src/errors.js';
@@ -63,6 +64,7 @@ function coreWith(sells: (amount: bigint) => bigint, asked: ResolvedRequest[]): 
     },
     transport: { quote },
     prices: { quote },
+    memory: createMemory(),
     ...newWallet().coordination,
   } as unknown as PaymentContext;
 }
@@ -96,7 +98,10 @@ describe('funding', () => {
 
   it('takes no quote for younger than it is', async () => {
     const core = coreWith(par, []);
-    const quote: PaymentContext['transport']['quote'] = async (...asked) => ({ ...(await core.prices.quote(...asked)), quotedAt: 10 ** 15 });
+    const quote: PaymentContext['transport']['quote'] = async (...asked) => ({
+      ...(await core.prices.quote(...asked)),
+      quotedAt: 10 ** 15,
+    });
     const funding = await findFunding({ ...core, transport: { ...core.transport, quote } }, paidIn(JUNK), FACTS, 10n, {});
     expect(funding).toMatchObject({ quote: { quotedAt: 0 } });
   });
@@ -160,7 +165,7 @@ describe('tokens without a pinned price', () => {
       accounts: () => Promise.resolve({ slot: 1, accounts: [{ lamports: 1_000_000n }] }),
       tokenAccounts: () => Promise.resolve({ slot: 1, accounts: [holding(CHEAP, 50_000_000_000n), holding(DEAR, 20_000_000n)] }),
     };
-    const rich = { ...core, rpc, transport: { quote }, prices: { quote } } as unknown as PaymentContext;
+    const rich = { ...core, memory: createMemory(), rpc, transport: { quote }, prices: { quote } } as unknown as PaymentContext;
     const funding = await findFunding(rich, paidIn(USDC), FACTS, 10_000n, {});
     expect(funding.inputMint).toBe(DEAR);
     expect(asked.map(({ inputMint }) => inputMint)).toEqual([DEAR]);

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, it, describe } from 'vitest';
 import type { PaymentContext } from '../../../../src/payments/context.js';
+import { createMemory } from '../../../../src/payments/memory.js';
 import { usdValueOf, usdPriceOf } from '../../../../src/payments/plan/usd-price.js';
 import { QuoteError, TransportError } from '../../../../src/errors.js';
 import { pinnedMint, SOLANA_MAINNET, WSOL_MINT } from '../../../../src/network.js';
@@ -43,7 +44,7 @@ function coreOn(market: Market, asked: bigint[] = []): { core: PaymentContext; p
   };
   const config = { network: SOLANA_MAINNET, policy: { maxSlippageBps: 50 }, runtime: { now: () => now } };
   // The parts of a core that prices need.
-  const core = { config, prices: { quote } } as unknown as PaymentContext;
+  const core = { config, memory: createMemory(), prices: { quote } } as unknown as PaymentContext;
   return { core, pass: (ms) => void (now += ms) };
 }
 
@@ -82,7 +83,7 @@ describe('what an amount is worth', () => {
   it('is unknown where every amount moves the price, or no provider quotes', async () => {
     expect(await most(coreOn({ price: [1n, 10n ** 12n], depth: 10n }).core, 1n)).toBeUndefined();
     const { core } = coreOn({ price: [1n, 1n], depth: 1n });
-    const refuse = (error: Error) => ({ ...core, prices: { quote: () => Promise.reject(error) } });
+    const refuse = (error: Error) => ({ ...core, memory: createMemory(), prices: { quote: () => Promise.reject(error) } });
     const none = new QuoteError('no_route', 'None.', { details: { inputMint: '', outputMint: '' } });
     expect(await most(refuse(none), 1n)).toBeUndefined();
     const away = new TransportError('jupiter_unavailable', 'Away.', { details: { status: 500 } });

@@ -79,6 +79,16 @@ describe('a payment that landed', () => {
     const failed = { ...settles, error: '"X"', change: 0n };
     expect(await ask([{ ...past({ tx: failed }), height: 1n }])).toEqual({ ...landed, error: '"X"' });
   });
+
+  it('has failed once that is final: on a fork that is dropped it may land anew, and go well', async () => {
+    const node = { ...past({ tx: { ...settles, error: '"X"', change: 0n } }), slot: 1_009, height: 1n };
+    const histories = historiesOf(fakeRpc([node]));
+    const look = () => fateOf(histories, sent(), until);
+    expect(await look()).toEqual(open);
+    Object.assign(node, past({ tx: { ...settles, slot: 1_030 } }), { slot: 1_031, height: 1n });
+    // What was read of it is of another slot: it is read anew.
+    expect([await look(), await look()]).toEqual([open, { ...landed, slot: 1_030 }]);
+  });
 });
 
 describe('a payment that can never land', () => {

@@ -1,6 +1,7 @@
+import type { OpenPayment } from '../../../../src/journal/open-payment.js';
 import { describe, expect, it } from 'vitest';
 import { createHistories } from '../../../../src/payments/reconcile/account-history.js';
-import { monitorPayment, type OpenPayment } from '../../../../src/payments/reconcile/payment-monitor.js';
+import { monitorPayment } from '../../../../src/payments/reconcile/payment-monitor.js';
 import { newWallet } from '../../../../src/journal/registry.js';
 import { systemRuntime } from '../../../../src/internal/runtime.js';
 import { fakeRpc, OURS, payment, type FakeNode } from './fake-chain.js';

@@ -1,3 +1,4 @@
+import { createRecovery } from '../../../../src/payments/memory.js';
 import { describe, expect, it, vi } from 'vitest';
 import { createHistories } from '../../../../src/payments/reconcile/account-history.js';
 import { endUnpaid } from '../../../../src/payments/reconcile/orphaned-attempts.js';
@@ -91,6 +92,7 @@ async function coreWith(attempts: readonly Attempt[], node: FakeNode, part: Part
     histories: createHistories(rpc, runtime),
     wallet,
     journal,
+    recovery: createRecovery(),
     closing,
   } as unknown as Core;
   const states = async () => {

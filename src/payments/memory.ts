@@ -1,0 +1,51 @@
+import type { FreedReceipt } from '../receipt.js';
+import type { Address } from '../solana/types.js';
+
+/** `reference` base units of a mint sold for `microUsd` millionths of a dollar. */
+export interface PriceSeen {
+  readonly reference: bigint;
+  readonly microUsd: bigint;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+}
+
+/** What a client has learned of the chain and of its services, and need not ask again. */
+export interface Memory {
+  readonly mints: Map<Address, { readonly tokenProgram: Address; readonly decimals: number }>;
+  /** Payees' token accounts that are there, by address. */
+  readonly payees: Set<Address>;
+  /** Prices of the last minutes, oldest first. */
+  readonly prices: Map<Address, readonly PriceSeen[]>;
+  /** When a mint was found to have no price. Milliseconds since the epoch. */
+  readonly unpriced: Map<Address, number>;
+  /** When the service failed to plan a swap last. Milliseconds since the epoch. */
+  servicePlanFailedAt: number;
+}
+
+/** What a client does about the attempts that earlier processes left. */
+export interface Recovery {
+  /** The one look that comes before the first payment; undefined if the next payment has to look. */
+  started: Promise<unknown> | undefined;
+  /** Ids of attempts whose swap is waited for. */
+  readonly awaitedSwaps: Set<string>;
+  /** Attempts that were taken up and may still change, by id: when each was made. Milliseconds since the epoch. */
+  readonly open: Map<string, number>;
+  /** What was freed and is yet to be told, by id, the newest last. */
+  readonly freed: Map<string, FreedReceipt>;
+}
+
+/** Of mints and accounts, each: sellers may name any number of them. */
+const MOST = 1_000;
+
+export function createMemory(): Memory {
+  return { mints: new Map(), payees: new Set(), prices: new Map(), unpriced: new Map(), servicePlanFailedAt: -Infinity };
+}
+
+export function createRecovery(): Recovery {
+  return { started: undefined, awaitedSwaps: new Set(), open: new Map(), freed: new Map() };
+}
+
+/** Makes room for one more, if need be by forgetting all: what is asked for again is soon there again. */
+export function makeRoom(kept: { readonly size: number; clear(): void }): void {
+  if (kept.size >= MOST) kept.clear();
+}
