@@ -1,4 +1,5 @@
-import { parseOptions, type ClientOptions, type ClientConfig } from './config/options.js';
+import { parseOptions } from './config/parse-options.js';
+import type { ClientOptions, ClientConfig } from './config/options.js';
 import type { Composition } from './payments/context.js';
 import type { Engine, PayOptions, Payment, SwapResult } from './payments/engine.js';
 import { ConfigError } from './errors.js';

@@ -1,5 +1,6 @@
 import { toAmount } from './amount.js';
-import { type LocalOptions, type LocalSettings, parseLocalOptions, refuseUnknown } from './config/options.js';
+import { parseLocalOptions, refuseUnknown } from './config/parse-options.js';
+import type { LocalOptions, LocalSettings } from './config/options.js';
 import { parseMint } from './config/swap-request.js';
 import { readAddress, readUnits, refuse } from './policy/read.js';
 import type { SwapVerdict } from './swaps/firewall/verdict.js';

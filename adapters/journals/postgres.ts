@@ -20,7 +20,8 @@ import { hasOutbox, prepareEndpoints } from './postgres/outbox-endpoints.js';
 import { jobSchema, jobsIn, prepareJobs } from './postgres/outbox-queue.js';
 import { openPool } from './postgres/own-pool.js';
 import { ignored, type OpenPool, type PostgresClient, type PostgresPool } from './postgres/pool.js';
-import { prepareTables, tablesIn } from './postgres/schema.js';
+import { prepareTables } from './postgres/schema.js';
+import { tablesIn } from './postgres/tables.js';
 import { createSession } from './postgres/session.js';
 
 export type { PostgresClient, PostgresPool };

@@ -1,5 +1,6 @@
 import type { Composition } from '../../src/payments/context.js';
-import { parseLocalOptions, type LocalOptions, type LocalSettings } from '../../src/config/options.js';
+import { parseLocalOptions } from '../../src/config/parse-options.js';
+import type { LocalOptions, LocalSettings } from '../../src/config/options.js';
 import type { Rpc } from '../../src/solana/rpc/rpc.js';
 import type { Address } from '../../src/solana/types.js';
 import type { Transport } from '../../src/transport.js';

@@ -1,5 +1,5 @@
 import type { Composition } from '../../src/payments/context.js';
-import { globalFetch, parseFetch, parseMs, refuseUnknown, SERVICE_MS } from '../../src/config/options.js';
+import { globalFetch, parseFetch, parseMs, refuseUnknown, SERVICE_MS } from '../../src/config/parse-options.js';
 import { parseServiceUrl } from '../../src/config/addresses.js';
 import { refuse } from '../../src/policy/read.js';
 import { hideHeaders } from '../../src/internal/redact.js';

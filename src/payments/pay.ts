@@ -20,7 +20,7 @@ import type { PaymentContext } from './context.js';
 import { fingerprintOf } from './plan/fingerprint.js';
 import { releaseClaim } from './execute/release-claim.js';
 import { outcomes } from './execute/outcomes.js';
-import { spendOf } from './plan/plan.js';
+import { spendOf } from './plan/choose.js';
 import { present, type Rejected } from './execute/present.js';
 import { endUnpaid } from './reconcile/orphaned-attempts.js';
 import { abandon, freeOrphanedBudget, resumeOnce, resumeWithNextCall } from './reconcile/resume.js';

@@ -3,8 +3,7 @@ import type { CostParts } from '../receipt.js';
 import { costOf, LAMPORTS, PAYMENTS, SWAPS, USD, USD_OF_FEES, USD_OF_SWAPS, type Cost, type Expense } from './cost.js';
 import { formatUsd } from './dollars.js';
 import { plainHost, portless } from './hosts.js';
-import { periodOf } from './limits.js';
-import type { Policy } from './policy.js';
+import { periodOf } from './periods.js';
 
 /**
  * A limit on what leaves the wallet for payments, in a rolling window or for ever. A cap that names a host, payee or mint counts what leaves for
@@ -24,6 +23,16 @@ export interface Cap {
   readonly payTo?: string | undefined;
   /** Of the payment. A cap in base units of this same mint counts all that leaves of it, whatever it pays for. */
   readonly mint?: string | undefined;
+}
+
+/** The part of a policy that bounds what leaves. Dollars are millionths of a dollar. */
+export interface CapRules {
+  readonly maxPerPayment: bigint;
+  readonly maxAmount: ReadonlyMap<string, bigint>;
+  /** The limits on single payments; as {@link CapRules.caps}, with a window of 0. */
+  readonly perPayment: readonly Cap[];
+  /** The caps over time. One for each host or payee names it `*`, and is no cap before it names one. */
+  readonly caps: readonly Cap[];
 }
 
 /** What a cap looks at in an attempt. */
@@ -46,12 +55,12 @@ export function counts(cap: Cap, { host, payTo, mint }: Pick<Spend, 'host' | 'pa
 }
 
 /** The caps over time that count a spend; where there is one for each host or payee, that of its own. */
-export function capsFor({ caps }: Policy, spend: Spend): readonly Cap[] {
+export function capsFor({ caps }: Pick<CapRules, 'caps'>, spend: Spend): readonly Cap[] {
   return countingOf(caps, spend);
 }
 
 /** All caps over time; where there is one for each host or payee, those of the hosts and payees among the spends. */
-export function capsSeen({ caps }: Policy, spends: Iterable<Spend>): readonly Cap[] {
+export function capsSeen({ caps }: Pick<CapRules, 'caps'>, spends: Iterable<Spend>): readonly Cap[] {
   const all = [...spends];
   return caps.flatMap((cap) => {
     if (cap.host !== '*' && cap.payTo !== '*') return [cap];
@@ -135,7 +144,7 @@ function sayIn(unit: string, value: bigint): string {
  * it may go on.
  */
 export function checkPayment(
-  { maxAmount, maxPerPayment, perPayment }: Policy,
+  { maxAmount, maxPerPayment, perPayment }: Omit<CapRules, 'caps'>,
   spend: Spend,
 ): PolicyError<'amount_over_limit' | 'price_unknown'> | undefined {
   const { mint } = spend;

@@ -1,6 +1,7 @@
 import type { Cap } from './caps.js';
 import { USD } from './cost.js';
 import { readHost } from './hosts.js';
+import { PERIODS, type Period } from './periods.js';
 import { readAddress, readList, readMint, readUnits, readUsd, refuse, refuseOtherFields } from './read.js';
 
 /**
@@ -26,7 +27,7 @@ export interface LimitOptions {
   /** Lamports of network fees and rent. */
   readonly lamports?: bigint | string;
   /** `minute`, `hour` and `day` are the last 60 seconds, 60 minutes and 24 hours, at any instant; `total` is all that the journal knows of. */
-  readonly per: 'payment' | 'minute' | 'hour' | 'day' | 'total';
+  readonly per: Period;
   /** Its address or pinned symbol. With `amount`: the mint that is counted; else only payments in this mint count, with their swaps. */
   readonly mint?: string;
   /** For payments to this host alone, named as in `maxPerHost`; `'*'`: for each host by itself, all its ports together. */
@@ -37,23 +38,6 @@ export interface LimitOptions {
 
 const MEASURES = ['usd', 'amount', 'payments', 'swaps', 'lamports'] as const;
 const FIELDS = [...MEASURES, 'per', 'mint', 'host', 'payee'];
-
-export const HOUR_MS = 60 * 60 * 1000;
-export const DAY_MS = 24 * HOUR_MS;
-
-/** In milliseconds; 0 for a single payment, undefined for ever. */
-const PERIODS: readonly (readonly [name: LimitOptions['per'], windowMs: number | undefined])[] = [
-  ['payment', 0],
-  ['minute', 60 * 1000],
-  ['hour', HOUR_MS],
-  ['day', DAY_MS],
-  ['total', undefined],
-];
-
-/** The name of a window, for people. */
-export function periodOf(windowMs: number): string {
-  return PERIODS.find(([, ms]) => ms === windowMs)?.[0] ?? `${windowMs} ms`;
-}
 
 /** Checks the limits. One for each host or payee names it `*`; one on single payments has a window of 0. Throws `ConfigError` (`invalid_option`). */
 export function readLimits(limits: readonly LimitOptions[], network: string): readonly Cap[] {

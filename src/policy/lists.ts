@@ -1,7 +1,6 @@
 import { cleanText, PolicyError } from '../errors.js';
 import { toNetwork } from '../network.js';
 import { namesHost, plainHost, readListedHost } from './hosts.js';
-import type { Policy } from './policy.js';
 import { readAddress, readList, readMint, refuse, refuseOtherFields } from './read.js';
 
 /** Which payments are allowed, or denied. Each list that is given is held to; an empty one names nothing. */
@@ -27,6 +26,12 @@ export interface List {
   readonly allows: boolean;
   readonly kind: Kind;
   readonly entries: readonly string[];
+}
+
+/** The part of a policy that names what may be paid. */
+export interface ListRules {
+  /** What denies comes first. */
+  readonly lists: readonly List[];
 }
 
 const READ: Readonly<Record<Kind, (option: string, entry: unknown, network: string) => string>> = {
@@ -58,13 +63,13 @@ export function readLists(side: 'allow' | 'deny', lists: ListOptions | undefined
 }
 
 /** Whether the lists let a host be paid, before anything that it asks for is looked at. Returns the refusal (`not_allowed`), or undefined. */
-export function checkPlace(policy: Policy, host: string): PolicyError<'not_allowed'> | undefined {
+export function checkPlace(policy: ListRules, host: string): PolicyError<'not_allowed'> | undefined {
   return refusedBy(policy, { hosts: plainHost(host) });
 }
 
 /** Whether the lists let an offer be paid. Returns the refusal (`not_allowed`), or undefined. */
 export function checkOffer(
-  policy: Policy,
+  policy: ListRules,
   { payTo, mint, network, scheme }: { readonly payTo: string; readonly mint: string; readonly network: string; readonly scheme: string },
 ): PolicyError<'not_allowed'> | undefined {
   return refusedBy(policy, {
@@ -75,7 +80,7 @@ export function checkOffer(
   });
 }
 
-function refusedBy({ lists }: Policy, values: Readonly<Partial<Record<Kind, string>>>): PolicyError<'not_allowed'> | undefined {
+function refusedBy({ lists }: ListRules, values: Readonly<Partial<Record<Kind, string>>>): PolicyError<'not_allowed'> | undefined {
   for (const { name, allows, kind, entries } of lists) {
     const value = values[kind];
     if (value === undefined || entries.some((entry) => (kind === 'hosts' ? namesHost(entry, value) : entry === value)) === allows) continue;

@@ -1,8 +1,9 @@
-import type { Cap } from './caps.js';
+import type { Cap, CapRules } from './caps.js';
 import { LAMPORTS, USD } from './cost.js';
 import { readHost } from './hosts.js';
-import { DAY_MS, HOUR_MS, readLimits, type LimitOptions } from './limits.js';
-import { readLists, type List, type ListOptions } from './lists.js';
+import { DAY_MS, HOUR_MS } from './periods.js';
+import { readLimits, type LimitOptions } from './limits.js';
+import { readLists, type ListOptions, type ListRules } from './lists.js';
 import type { Plan } from './plan.js';
 import { readMint, readUnits, readUsd, refuse, refuseOtherFields } from './read.js';
 
@@ -58,15 +59,7 @@ export interface PolicyOptions {
 }
 
 /** The rules, checked. Dollars are millionths of a dollar. */
-export interface Policy {
-  readonly maxPerPayment: bigint;
-  readonly maxAmount: ReadonlyMap<string, bigint>;
-  /** The limits on single payments; as {@link caps}, with a window of 0. */
-  readonly perPayment: readonly Cap[];
-  /** The caps over time. One for each host or payee names it `*`, and is no cap before it names one. */
-  readonly caps: readonly Cap[];
-  /** What denies comes first. */
-  readonly lists: readonly List[];
+export interface Policy extends CapRules, ListRules {
   readonly approve: ((plan: Plan) => boolean | Promise<boolean>) | undefined;
   readonly resign: 0 | 1;
   readonly maxInAmount: ReadonlyMap<string, bigint>;

@@ -4,7 +4,7 @@ import { fateOf } from '../payments/reconcile/fate.js';
 import { sentPayment, SLOT_MARGIN } from '../payments/reconcile/sent-transaction.js';
 import { shortOf } from '../payments/plan/funding.js';
 import { mayBeFor } from '../payments/execute/payment-nonce.js';
-import { spendOf } from '../payments/plan/plan.js';
+import { spendOf } from '../payments/plan/choose.js';
 import { costFor } from '../payments/execute/receipt-cost.js';
 import { readOfferAccounts } from '../payments/plan/offer-accounts.js';
 import { usdValueOf } from '../payments/plan/usd-price.js';

@@ -1,7 +1,7 @@
 import type { Choice } from '../payments/plan/choose.js';
 import type { PaymentContext } from '../payments/context.js';
 import { ownerOf } from '../payments/owner.js';
-import { spendOf } from '../payments/plan/plan.js';
+import { spendOf } from '../payments/plan/choose.js';
 import { TransportError } from '../errors.js';
 import { isFromService } from '../journal/service-attempts.js';
 import type { Attempt } from '../journal/types.js';

@@ -2,7 +2,7 @@ import { memoryJournal } from 'exact-change';
 import { createSandbox, type Json, type Sandbox } from 'exact-change/sandbox';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createOperations } from '../../adapters/local/operations.js';
-import { parseLocalOptions } from '../../src/config/options.js';
+import { parseLocalOptions } from '../../src/config/parse-options.js';
 import { systemRuntime } from '../../src/internal/runtime.js';
 import { buyerOf, startService } from '../helpers/auto-pay.js';
 import { tokenAccount } from '../helpers/chain.js';

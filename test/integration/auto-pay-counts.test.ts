@@ -3,7 +3,7 @@ import { createClient, memoryJournal, SOLANA_MAINNET, type Attempt, type Journal
 import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createOperations } from '../../adapters/local/operations.js';
-import { parseLocalOptions } from '../../src/config/options.js';
+import { parseLocalOptions } from '../../src/config/parse-options.js';
 import { createCoordination } from '../../src/journal/coordination.js';
 import { systemRuntime } from '../../src/internal/runtime.js';
 import { u64 } from '../corpus/accounts.js';

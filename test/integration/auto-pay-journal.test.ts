@@ -10,7 +10,7 @@ import { postgresJournal } from 'exact-change/journal/postgres';
 import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createOperations } from '../../adapters/local/operations.js';
-import { parseLocalOptions } from '../../src/config/options.js';
+import { parseLocalOptions } from '../../src/config/parse-options.js';
 import { systemRuntime } from '../../src/internal/runtime.js';
 import { failureOf } from '../helpers/payer.js';
 import { startPostgres, type Postgres } from '../helpers/postgres.js';

@@ -198,7 +198,7 @@ export const mends: readonly Mend[] = [
   {
     name: 'keys-of-jupiter-are-hidden',
     breaks: 'keys are shown to no caller',
-    changes: [{ file: 'src/config/options.ts', now: '  hideKey(trimmed);\n', before: '' }],
+    changes: [{ file: 'src/config/parse-options.ts', now: '  hideKey(trimmed);\n', before: '' }],
   },
   {
     name: 'few-offers-are-priced',

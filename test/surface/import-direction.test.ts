@@ -95,6 +95,15 @@ describe('import direction', () => {
       },
       /src\/solana\/connection\.ts imports @solana\/web3\.js: the first call of a service/,
     ],
+    [
+      'files that import each other',
+      {
+        'src/policy/caps.ts': "import type { Policy } from './policy.js';",
+        'src/policy/policy.ts': "import type { Cap } from './caps.js';",
+        'src/policy/read.ts': "import type { Cap } from './caps.js';",
+      },
+      /^src\/policy\/caps\.ts, src\/policy\/policy\.ts: some of them import each other/,
+    ],
   ])('finds %s', (_, files, message) => {
     expect(check(files)).toEqual([expect.stringMatching(message)]);
   });

@@ -70,6 +70,7 @@ export function violations(files: Files): string[] {
     ...arrows.flatMap((arrow) => badArrow(arrow)),
     ...secondDoors(arrows),
     ...LOADS.flatMap((load) => heavyLoad(arrows, load)),
+    ...circles(arrows),
   ].sort();
 }
 
@@ -138,4 +139,20 @@ function heavyLoad(arrows: readonly Arrow[], { root, heavy, why }: (typeof LOADS
   return loads
     .filter(({ from, specifier }) => loaded.has(from) && heavy.test(specifier))
     .map(({ from, specifier }) => `${from} imports ${specifier}: ${why}`);
+}
+
+/** Files that import each other, by types too: none of them can be read first. Dynamic imports are how a light part loads a heavy one. */
+function circles(arrows: readonly Arrow[]): string[] {
+  const goals = new Map<string, Set<string>>();
+  for (const { from, to, kind } of arrows) {
+    if (to === undefined || kind === 'dynamic' || !/^(src|adapters)\//.test(from)) continue;
+    goals.set(from, (goals.get(from) ?? new Set()).add(to));
+  }
+  // What leads to none of the others, or what none of them leads to, is in no circle.
+  for (let size = -1; size !== goals.size;) {
+    size = goals.size;
+    const reached = new Set([...goals.values()].flatMap((to) => [...to]));
+    for (const [from, to] of goals) if (!reached.has(from) || ![...to].some((goal) => goals.has(goal))) goals.delete(from);
+  }
+  return goals.size === 0 ? [] : [`${[...goals.keys()].sort().join(', ')}: some of them import each other in a circle`];
 }

@@ -15,7 +15,7 @@ import { digest, lockKey, ownerParts } from './keys.js';
 import type { Adding } from './outbox.js';
 import { hasOutbox } from './outbox-endpoints.js';
 import { ATTEMPT_COLUMNS } from './reserve.js';
-import type { Tables } from './schema.js';
+import type { Tables } from './tables.js';
 
 // How many attempts a statement fetches.
 const PAGE = 500;

@@ -4,7 +4,7 @@ import type { Owner } from '../../../src/journal/types.js';
 import { decodeBalance, encodeBalance } from './balance-text.js';
 import type { Database, Row } from './database.js';
 import { digest, ownerParts } from './keys.js';
-import type { Tables } from './schema.js';
+import type { Tables } from './tables.js';
 
 /** An owner's balances, one row each. Changes to one take their turn. */
 export function balancesIn(database: Database, { books }: Tables, owner: Owner): BalanceStore {

@@ -1,7 +1,7 @@
 import { isExactChangeError } from '../../../src/errors.js';
 import type { Database, Row } from './database.js';
 import { reserveCall } from './reserve.js';
-import type { Tables } from './schema.js';
+import type { Tables } from './tables.js';
 import { pastDeadlock } from './deadlock.js';
 
 // How many calls one statement does at most.

@@ -1,6 +1,6 @@
 import { UNDECIDED_MS } from '../../../src/journal/counting.js';
 import type { Cap } from '../../../src/policy/caps.js';
-import type { Tables } from './schema.js';
+import type { Tables } from './tables.js';
 
 const HOUR_MS = 60 * 60 * 1000;
 

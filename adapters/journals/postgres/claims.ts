@@ -1,7 +1,7 @@
 import type { Claims } from '../../../src/journal/types.js';
 import type { Database, Query } from './database.js';
 import { digest } from './keys.js';
-import type { Tables } from './schema.js';
+import type { Tables } from './tables.js';
 import type { Line, Session } from './session.js';
 
 /** Claims that live as long as the session of the instance that made them. */

@@ -1,7 +1,7 @@
 import type { Owner } from '../../../src/journal/types.js';
 import type { Database } from './database.js';
 import { ownerParts } from './keys.js';
-import type { Tables } from './schema.js';
+import type { Tables } from './tables.js';
 
 /** Counts up from 1 under a name. A name that was not used for a day is forgotten: what is counted by it, a blockhash, lives for minutes. */
 export async function nextIn(database: Database, { counters }: Tables, owner: Owner, name: string): Promise<number> {

@@ -2,7 +2,7 @@ import type { Endpoint, Outbox } from '../../../src/outbox/outbox.js';
 import { hasPlaceFor } from '../../../src/outbox/store.js';
 import type { Database, Query, Row } from './database.js';
 import { digest, lockKey } from './keys.js';
-import type { Tables } from './schema.js';
+import type { Tables } from './tables.js';
 
 /** Whether a journal of the schema keeps events, or did: its endpoints have a table then. */
 export async function hasOutbox(database: Pick<Database, 'query'>, { endpoints }: Tables): Promise<boolean> {

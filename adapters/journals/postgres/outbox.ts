@@ -7,7 +7,7 @@ import { digest } from './keys.js';
 import { endpointsIn } from './outbox-endpoints.js';
 import type { JobQueue } from './outbox-queue.js';
 import { ignored } from './pool.js';
-import type { Tables } from './schema.js';
+import type { Tables } from './tables.js';
 
 /** How long jobs may wait that another process took since and died over. Looking for them reads all jobs: it is not done each time. */
 const LOOK_MS = 2_000;

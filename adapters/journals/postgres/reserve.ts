@@ -1,5 +1,5 @@
 import { capRows } from './caps.js';
-import type { Tables } from './schema.js';
+import type { Tables } from './tables.js';
 
 /** The columns of an attempt that change with it, in the order of the parameters. */
 export const ATTEMPT_COLUMNS = 'state, keep, at, host, bare_host, pay_to, mint, units, costs, key, request, record';

@@ -2,46 +2,10 @@ import { ConfigError } from '../../../src/errors.js';
 import type { Database, Query } from './database.js';
 import { lockKey } from './keys.js';
 import { reserveFunction } from './reserve.js';
+import type { Tables } from './tables.js';
 
 /** The version of the tables that this code reads and writes. */
 const VERSION = 2;
-
-/** The name of each table, quoted, in one schema. */
-export interface Tables {
-  readonly schema: string;
-  readonly attempts: string;
-  readonly spent: string;
-  readonly books: string;
-  readonly claims: string;
-  readonly counters: string;
-  readonly endpoints: string;
-  readonly version: string;
-}
-
-/** What may stand between quotes without a second thought; Postgres cuts longer names. */
-const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/;
-
-/** Throws `ConfigError` (`invalid_option`). */
-export function tablesIn(schema: unknown): Tables {
-  if (typeof schema !== 'string' || !SCHEMA.test(schema) || schema.startsWith('pg_')) {
-    throw new ConfigError(
-      'invalid_option',
-      'Option schema must be at most 63 lower-case letters, digits and underscores, not starting with a digit or pg_.',
-      { details: { option: 'schema' } },
-    );
-  }
-  const table = (name: string) => `"${schema}"."${name}"`;
-  return {
-    schema,
-    attempts: table('attempts'),
-    spent: table('spent'),
-    books: table('books'),
-    claims: table('claims'),
-    counters: table('counters'),
-    endpoints: table('endpoints'),
-    version: table('version'),
-  };
-}
 
 /** Makes the tables where they are missing. Rejects with `ConfigError` (`invalid_option`) where a newer version of the package made them. */
 export async function prepareTables(database: Database, tables: Tables): Promise<void> {

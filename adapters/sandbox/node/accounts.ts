@@ -6,7 +6,7 @@ import type { ChainAccount } from '../types.js';
 import type { Seen } from './behind.js';
 import { encodeAccount, uiTokenAmount } from './encode.js';
 import { invalidParams } from './faults.js';
-import type { Method } from './methods.js';
+import type { Method } from './method.js';
 import { Config, slotFor, toAddress, withContext } from './params.js';
 
 const MOST_ACCOUNTS = 100;

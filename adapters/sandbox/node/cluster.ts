@@ -5,7 +5,7 @@ import { feeOf, unitPrice } from '../chain/fees.js';
 import type { Commitment } from '../chain/history.js';
 import type { Seen } from './behind.js';
 import { invalidParams } from './faults.js';
-import type { Method } from './methods.js';
+import type { Method } from './method.js';
 import { API_VERSION, slotFor, toAddress, withContext } from './params.js';
 import type { Config } from './params.js';
 import { decodeTransaction } from './transactions.js';

@@ -4,7 +4,7 @@ import { reaches } from '../chain/history.js';
 import type { Landed } from '../chain/history.js';
 import type { Json } from '../chain/json.js';
 import { invalidParams, RpcError } from './faults.js';
-import type { Method } from './methods.js';
+import type { Method } from './method.js';
 import { slotFor, toSignature, withContext } from './params.js';
 import type { Config } from './params.js';
 import { presentTransaction } from './present.js';

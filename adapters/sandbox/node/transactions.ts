@@ -10,7 +10,7 @@ import type { WireTransaction } from '../chain/wire.js';
 import type { Seen } from './behind.js';
 import { encodeAccount } from './encode.js';
 import { invalidParams, RpcError } from './faults.js';
-import type { CallContext, Method } from './methods.js';
+import type { CallContext, Method } from './method.js';
 import { presentInner } from './present.js';
 import { slotFor, toAddress, withContext } from './params.js';
 import type { Config, Params } from './params.js';

@@ -1,13 +1,12 @@
 import { startDeadline, type Deadline } from '../../internal/deadline.js';
 import { isExactChangeError, PolicyError, ProtocolError, TransportError, type ExactChangeError, type OfferRefusal } from '../../errors.js';
 import { startLowPriority } from '../../internal/low-priority.js';
-import { checkPayment } from '../../policy/caps.js';
+import { checkPayment, type Spend } from '../../policy/caps.js';
 import { checkOffer, checkPlace } from '../../policy/lists.js';
 import { readOffers, type OfferReading } from '../../protocols/x402/offers.js';
 import type { Offer, PaymentRequired } from '../../protocols/x402/types.js';
 import type { PaymentContext } from '../context.js';
 import { broughtBy, findFunding, isPinned, shortOf, type Funding } from './funding.js';
-import { spendOf } from './plan.js';
 import { readOfferAccounts, type OfferFacts } from './offer-accounts.js';
 import { usdValueOf } from './usd-price.js';
 
@@ -22,6 +21,13 @@ export interface Choice {
   /** The swap that gets what is missing, where one had to be compared already. */
   readonly funding: Funding | undefined;
   readonly refused: readonly OfferRefusal[];
+}
+
+/** What the caps look at. */
+export function spendOf({ offer, microUsd }: Pick<Choice, 'offer' | 'microUsd'>, host: string): Spend {
+  const { mint, payTo, amount } = offer;
+  const price = microUsd === undefined ? {} : { microUsd: microUsd.toString() };
+  return { host, payTo, mint, amount: amount.toString(), ...price };
 }
 
 interface Priced {

@@ -8,7 +8,7 @@ import type { Call } from '../../internal/request.js';
 import { newAccountRent } from '../../swaps/transaction/read-facts.js';
 import type { SwapQuote } from '../../swaps/types.js';
 import type { PaymentRequired } from '../../protocols/x402/types.js';
-import { choose, type Choice } from './choose.js';
+import { choose, spendOf, type Choice } from './choose.js';
 import type { PaymentContext } from '../context.js';
 import { broughtBy, type Funding } from './funding.js';
 import { ownerOf } from '../owner.js';
@@ -86,13 +86,6 @@ export async function usesOf(context: PaymentContext, caps: readonly Cap[], exce
     return rest > 0n ? rest : 0n;
   };
   return rows.map(({ cap, parts }) => capUse(cap, usedOf(cap), parts.map(usedOf)));
-}
-
-/** What the caps look at. */
-export function spendOf({ offer, microUsd }: Pick<Choice, 'offer' | 'microUsd'>, host: string): Spend {
-  const { mint, payTo, amount } = offer;
-  const price = microUsd === undefined ? {} : { microUsd: microUsd.toString() };
-  return { host, payTo, mint, amount: amount.toString(), ...price };
 }
 
 function withoutRaw({ raw: _raw, ...quote }: SwapQuote): Omit<SwapQuote, 'raw'> {

@@ -1,0 +1,168 @@
+import { ConfigError } from '../errors.js';
+import { isRecord } from '../internal/record.js';
+import { hideKey } from '../internal/redact.js';
+import { systemRuntime, type Runtime } from '../internal/runtime.js';
+import { SOLANA_MAINNET, toNetwork } from '../network.js';
+import { parsePolicy } from '../policy/policy.js';
+import { refuse } from '../policy/read.js';
+import { parseApiUrl, parseJupiterUrl, parseRpcUrls, parseUrl } from './addresses.js';
+import { LOCAL_NAMES, type ClientConfig, type ClientOptions, type LocalOptions, type LocalSettings, type Timeouts } from './options.js';
+import { parseSwapFrom } from './swap-request.js';
+import { parseSigner } from './wallet.js';
+
+const CLIENT_NAMES: readonly (keyof ClientOptions)[] = [
+  ...LOCAL_NAMES,
+  'walletSecretKey',
+  'walletSeed',
+  'signer',
+  'apiUrl',
+  'apiKey',
+  'transport',
+  'autoSwap',
+  'retryWindow',
+  'retries',
+];
+
+/** What a service has for one call, which may lead to several of Jupiter and a node. */
+export const SERVICE_MS = 30_000;
+
+const TRANSPORT_METHODS = ['quote', 'buildSwap', 'balance', 'parsePayment', 'autoPay'] as const;
+const JOURNAL_METHODS = ['reserve', 'put', 'release', 'similar', 'attempts', 'used'] as const;
+const CONNECTION_METHODS = ['getGenesisHash', 'getLatestBlockhash', 'sendRawTransaction'] as const;
+
+/** Checks options and fills in the defaults. Throws `ConfigError` (`invalid_option`, `invalid_key`), synchronously. */
+export function parseOptions(options: ClientOptions, runtime: Runtime = systemRuntime): ClientConfig {
+  refuseUnknown(options, CLIENT_NAMES);
+  return {
+    ...parseSettings(options, runtime),
+    signer: parseSigner(options),
+    apiUrl: parseApiUrl(options),
+    apiKey: parseServiceKey(options),
+    transport: parsePort('transport', options.transport, TRANSPORT_METHODS),
+    autoSwap: parseBoolean('autoSwap', options.autoSwap ?? false),
+    retryWindow: parseMs('retryWindow', options.retryWindow ?? 60_000),
+    retries: parseRetries(options.retries ?? 2),
+  };
+}
+
+/** As {@link parseOptions}, for the transport alone. */
+export function parseLocalOptions(options: LocalOptions, runtime: Runtime = systemRuntime): LocalSettings {
+  refuseUnknown(options, LOCAL_NAMES);
+  return parseSettings(options, runtime);
+}
+
+/** A misspelt option, a cap above all, would silently be none. Throws `ConfigError` (`invalid_option`). */
+export function refuseUnknown(options: unknown, names: readonly string[]): void {
+  if (!isRecord(options)) throw refuse('options', 'must be an object.');
+  const unknown = Object.keys(options).find((name) => !names.includes(name));
+  if (unknown !== undefined) throw refuse(unknown, 'is not known. Check its spelling.');
+}
+
+function parseSettings(options: LocalOptions, runtime: Runtime): LocalSettings {
+  const name: unknown = options.network ?? SOLANA_MAINNET;
+  const network = typeof name === 'string' ? toNetwork(name) : undefined;
+  if (network === undefined) throw refuse('network', 'must be a Solana cluster such as "solana" or its CAIP-2 id.');
+  return {
+    rpcUrls: parseRpcUrls(options, network),
+    wsUrl: options.wsUrl === undefined ? undefined : parseUrl('wsUrl', options.wsUrl, ['ws:', 'wss:']),
+    connection: parsePort('connection', options.connection, CONNECTION_METHODS),
+    jupiterUrl: parseJupiterUrl(options.jupiterUrl ?? 'https://api.jup.ag'),
+    jupiterApiKey: parseApiKey('jupiterApiKey', options.jupiterApiKey),
+    network,
+    swapFrom: parseSwapFrom(options.swapFrom, network),
+    policy: parsePolicy(options.policy ?? {}, network),
+    fetch: parseFetch(options.fetch) ?? globalFetch(),
+    timeouts: parseTimeouts(options.timeouts ?? {}),
+    journal: parsePort('journal', options.journal, JOURNAL_METHODS),
+    runtime,
+  };
+}
+
+/** A fetch to call bare: browsers refuse theirs as a member of another object. Throws `ConfigError` (`invalid_option`). */
+export function parseFetch(fetch: unknown): typeof globalThis.fetch | undefined {
+  if (fetch === undefined) return undefined;
+  if (!isFetch(fetch)) throw refuse('fetch', 'must be a function.');
+  return (...args) => fetch(...args);
+}
+
+/** The global fetch, looked up at each call: others may wrap it. Throws `ConfigError` (`missing_dependency`) where the runtime has none. */
+export function globalFetch(): typeof globalThis.fetch {
+  const { fetch, Request } = globalThis as { fetch?: unknown; Request?: unknown }; // Typed as always there; Node before 18 has neither.
+  if (typeof fetch === 'function' && typeof Request === 'function') return (...args) => globalThis.fetch(...args);
+  throw new ConfigError(
+    'missing_dependency',
+    'This runtime has no fetch. Use Node 18 or later, or install undici 5 and make its fetch, Request, Response, Headers and FormData global.',
+    { details: { packages: ['undici'] } },
+  );
+}
+
+/** A deadline. Throws `ConfigError` (`invalid_option`). */
+export function parseMs(option: string, value: unknown): number {
+  if (typeof value !== 'number' || !Number.isFinite(value) || value < 0 || value > 2 ** 31 - 1)
+    throw refuse(option, 'must be milliseconds, from 0 to 2147483647.');
+  return value;
+}
+
+function parseRetries(value: unknown): number {
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < 0 || value > 10)
+    throw refuse('retries', 'must be a whole number from 0 to 10.');
+  return value;
+}
+
+/** Whether an interceptor takes effect at once. Throws `ConfigError` (`invalid_option`). */
+export function parseInstall(options: { readonly install?: boolean | undefined }): boolean {
+  if (!isRecord(options)) throw refuse('options', 'must be an object.');
+  return parseBoolean('install', options.install ?? true);
+}
+
+function parseServiceKey({ apiUrl, apiKey }: ClientOptions): string | undefined {
+  const key = parseApiKey('apiKey', apiKey);
+  if (key !== undefined && apiUrl === undefined) throw refuse('apiKey', 'is for the service at apiUrl. Give its address too.');
+  return key;
+}
+
+function parseApiKey(option: string, key: unknown): string | undefined {
+  if (key !== undefined && typeof key !== 'string') throw refuse(option, 'must be a string.');
+  // An empty key header is answered with 401, no header at all is served.
+  const trimmed = key?.trim();
+  // A header with anything else is refused at each call, in words that repeat it.
+  if (trimmed !== undefined && !/^[\x21-\x7e]*$/.test(trimmed)) throw refuse(option, 'must be visible ASCII, without spaces.');
+  if (trimmed === undefined || trimmed === '') return undefined;
+  hideKey(trimmed);
+  return trimmed;
+}
+
+function parseBoolean(option: string, value: unknown): boolean {
+  if (typeof value !== 'boolean') throw refuse(option, 'must be true or false.');
+  return value;
+}
+
+const TIMEOUTS: readonly string[] = ['rpc', 'jupiter', 'service', 'terms', 'payment', 'signer', 'journal'];
+
+function parseTimeouts(timeouts: Timeouts): Required<Timeouts> {
+  if (!isRecord(timeouts)) throw refuse('timeouts', 'must be an object.');
+  const unknown = Object.keys(timeouts).find((name) => !TIMEOUTS.includes(name));
+  if (unknown !== undefined) throw refuse(`timeouts.${unknown}`, 'is not known. Check its spelling.');
+  const { rpc, jupiter, service, terms, payment, signer, journal } = timeouts;
+  return {
+    rpc: parseMs('timeouts.rpc', rpc ?? 10_000),
+    jupiter: parseMs('timeouts.jupiter', jupiter ?? 10_000),
+    service: parseMs('timeouts.service', service ?? SERVICE_MS),
+    terms: parseMs('timeouts.terms', terms ?? 10_000),
+    payment: parseMs('timeouts.payment', payment ?? 120_000),
+    signer: parseMs('timeouts.signer', signer ?? 120_000),
+    journal: parseMs('timeouts.journal', journal ?? 10_000),
+  };
+}
+
+/** An object of the caller's that has what will be called on it. */
+function parsePort<T extends object>(option: string, port: T | undefined, methods: readonly (keyof T & string)[]): T | undefined {
+  if (port === undefined) return undefined;
+  const missing = isRecord(port) ? methods.find((name) => typeof port[name] !== 'function') : methods[0];
+  if (missing !== undefined) throw refuse(option, `must be an object with a method ${missing}.`);
+  return port;
+}
+
+function isFetch(value: unknown): value is typeof globalThis.fetch {
+  return typeof value === 'function';
+}
