@@ -27,7 +27,7 @@ import { abandon, freeOrphanedBudget, resumeOnce, resumeWithNextCall } from './r
 import { fundPayment } from './execute/fund.js';
 import { checkHeader, signPayment } from './execute/sign-payment.js';
 import { costFor, costForSwap } from './execute/receipt-cost.js';
-import type { Swapped } from './execute/run-swap.js';
+import type { Swapped } from './reconcile/swap-end.js';
 import { swapBound, swapCostAfter, type SwapTaking, withoutBound, withSwapCost } from './execute/swap-cost.js';
 
 const ID_BYTES = 12;

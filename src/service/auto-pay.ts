@@ -6,7 +6,7 @@ import { fateOf, landingOf } from '../payments/reconcile/fate.js';
 import { findFunding } from '../payments/plan/funding.js';
 import type { Purpose } from '../payments/execute/payment-nonce.js';
 import { composePayment } from '../payments/execute/sign-payment.js';
-import { RESEND_MS } from '../payments/execute/run-swap.js';
+import { RESEND_MS } from '../payments/reconcile/swap-end.js';
 import type { LocalSettings } from '../config/options.js';
 import { amendError, ConfigError, isExactChangeError } from '../errors.js';
 import { createEvents } from '../events.js';

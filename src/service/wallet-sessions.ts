@@ -9,7 +9,7 @@ import { createEvents } from '../events.js';
 import { isFromService } from '../journal/service-attempts.js';
 import { knownWallet, newWallet } from '../journal/registry.js';
 import type { Journal } from '../journal/types.js';
-import { landedBefore, landSwap, type Landed } from './landing.js';
+import { keepLanding, landedBefore, type Landed } from './landing.js';
 import { findReserved, hasSwap, isPaid, type PaidAttempt, type SwapAttempt } from './records.js';
 import type { AutoPayDeps } from './auto-pay.js';
 import { transportClosed } from './closed.js';
@@ -150,7 +150,7 @@ function sessionOver(context: PaymentContext, behind: (task: Promise<unknown>) =
   const land = async (attempt: SwapAttempt): Promise<Landed | undefined> => {
     const { outcome } = attempt.swap;
     if (outcome !== undefined) return landedBefore(attempt.swap, outcome);
-    const landed = await landSwap(context, attempt.swap);
+    const landed = await keepLanding(context, attempt.swap);
     if (landed === undefined) return undefined;
     await settle(attempt, (now) => journal.put(withSwapCost(now, landed.outcome)));
     return landed;

@@ -11,7 +11,8 @@ import type { PaymentContext } from '../context.js';
 import { noLongerApproved, type Approve } from './approval.js';
 import { broughtBy, concernsCandidate, findFunding, isPinned, MAX_CANDIDATES, shortOf, type Funding } from '../plan/funding.js';
 import { finishOpenSwaps } from '../reconcile/open-swaps.js';
-import { mintLock, runSwap, runWrap, type Swapped } from './run-swap.js';
+import { mintLock, runSwap, runWrap } from './run-swap.js';
+import type { Swapped } from '../reconcile/swap-end.js';
 import { isOverCap, type SwapTaking } from './swap-cost.js';
 import { freshIn, knownAvailable, readOfferAccounts, type OfferFacts } from '../plan/offer-accounts.js';
 

@@ -8,7 +8,6 @@ import { pinnedMint, TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../../
 import type { Receipt } from '../../receipt.js';
 import { sinceThen, stopwatch } from '../../internal/runtime.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
-import { landTransaction, type LandInput } from '../../solana/transactions/confirm.js';
 import type { Address } from '../../solana/types.js';
 import { SIGNATURE_LAMPORTS } from '../../swaps/transaction/budget.js';
 import { maxAccountsLadder } from '../../swaps/transaction/compose.js';
@@ -22,19 +21,10 @@ import { signWrap } from '../../swaps/transaction/sign-wrap.js';
 import type { SwapBuild, SwapQuote } from '../../swaps/types.js';
 import { quoteByName, quoteForPayment, checkAvailable } from '../plan/swap-quote.js';
 import type { PaymentContext } from '../context.js';
-import { fateOf, landingOf } from '../reconcile/fate.js';
-import { sentSwap } from '../reconcile/sent-transaction.js';
+import { endOfSwap, landSwap, swapFailed, type Swapped } from '../reconcile/swap-end.js';
 import { isOverCap, takingOf, type SwapTaking } from './swap-cost.js';
 import { signerWithTimeout } from './signer-timeout.js';
-import { failureFee, swapAmountsOf, readLanded, rememberAfter, rentIn, swapFailed } from '../reconcile/swap-outcome.js';
-
-/** A swap that is confirmed. */
-export interface Swapped {
-  readonly record: NonNullable<Receipt['swap']>;
-  readonly feeLamports: bigint;
-  /** Undefined if no node gives what it did. */
-  readonly rentLamports: bigint | undefined;
-}
+import { rememberAfter } from '../reconcile/swap-outcome.js';
 
 export interface SwapTask {
   readonly request: ResolvedRequest;
@@ -61,9 +51,6 @@ export interface SwapTask {
 }
 
 type Watched = Pick<SwapTask, 'emit' | 'signal' | 'onPlanned' | 'onSigned' | 'onDecided' | 'onConfirmed'>;
-
-/** How often a transaction of ours that has not landed is sent again. */
-export const RESEND_MS = 2_000;
 
 // A price moves on: from an older quote the swap would mostly fail.
 const QUOTE_MAX_AGE_MS = 5_000;
@@ -205,13 +192,7 @@ function exclusively(
   mints: readonly Address[],
   { emit, signal, onSigned, onDecided, onConfirmed }: Omit<Watched, 'onPlanned'>,
   sign: () => Promise<SignedSwap>,
-  quoted: {
-    readonly inputMint: Address;
-    readonly outputMint: Address;
-    readonly inAmount: bigint;
-    readonly outAmount: bigint;
-    readonly provider: string;
-  },
+  quoted: QuotedAmounts,
 ): Promise<Swapped> {
   const locks = [...mints.map(mintLock), LAMPORTS_LOCK];
   const swap = async () => {
@@ -220,33 +201,38 @@ function exclusively(
     // Before it is written: a call that gave up has undone already what there was.
     throwIfAborted(signal);
     const record = recordOf(signed, quoted);
-    const { lastValidBlockHeight } = record;
-    await onSigned?.({
-      ...record,
-      transaction: base64.encode(signed.bytes),
-      quoted: {
-        inAmount: quoted.inAmount.toString(),
-        outAmount: quoted.outAmount.toString(),
-        feeLamports: feeOf(signed).toString(),
-      },
-    });
-    emit('swap.signed', { signature: signed.signature, lastValidBlockHeight });
-    let cost: Receipt['cost'] | undefined;
-    try {
-      await land(context, signed, record, (outcome) => (cost = onDecided?.(outcome)));
-    } catch (error) {
+    const { signature, lastValidBlockHeight } = record;
+    await onSigned?.(record);
+    emit('swap.signed', { signature, lastValidBlockHeight });
+    const end = await endOfSwap(context, record, await landSwap(context, record));
+    if (end === undefined || 'error' in end) {
+      const cost = end === undefined ? undefined : onDecided?.(end.outcome);
       await forgetBoth(context, signed);
-      if (isExactChangeError(error))
-        emit('swap.failed', { signature: signed.signature, code: error.code, ...(cost === undefined ? {} : { cost }) });
+      const error = end?.error ?? uncertain(record);
+      emit('swap.failed', { signature, code: error.code, ...(cost === undefined ? {} : { cost }) });
       throw error;
     }
-    const swapped = await finished(context, signed, quoted, emit, onConfirmed !== undefined);
-    cost = onDecided?.(confirmedAs(swapped));
+    const { swapped, landed, outcome } = end;
+    if (landed === undefined) {
+      emit('warning', { message: `No node gives the confirmed swap ${signature}, so its amounts are reported as quoted.` });
+      await forgetBoth(context, signed);
+      if (onConfirmed !== undefined) await rememberLeast(context, signed.expected).catch(() => undefined);
+    } else await rememberAfter(context, landed, signed.expected).catch(() => undefined);
+    const cost = onDecided?.(outcome);
     emit('swap.confirmed', { ...swapped.record, feeLamports: swapped.feeLamports.toString(), ...(cost === undefined ? {} : { cost }) });
     await onConfirmed?.();
     return swapped;
   };
   return untilAborted(context.locks.hold(locks, swap, [signal, context.closing.signal]), signal);
+}
+
+/** What a swap was quoted to take and to bring, in base units. */
+interface QuotedAmounts {
+  readonly inputMint: Address;
+  readonly outputMint: Address;
+  readonly inAmount: bigint;
+  readonly outAmount: bigint;
+  readonly provider: string;
 }
 
 /** The lock of what moves a mint's tokens out of or into the wallet. */
@@ -257,104 +243,31 @@ export function mintLock(mint: Address): string {
 /** The lock of what counts on the wallet's lamports. */
 export const LAMPORTS_LOCK = 'lamports';
 
-/** Asks what became of a swap whose last valid height is final. */
-export function lookBackFor(
-  { histories, config }: PaymentContext,
-  swap: Omit<SwapRecord, 'transaction' | 'quoted'>,
-): LandInput['lookBack'] {
-  const sent = sentSwap(swap, config.signer.address);
-  return async (signal) => landingOf(await fateOf(histories, sent, signal));
-}
-
-/** What is put on record of a swap, besides its bytes and amounts. */
+/** What is put on record of a swap before it leaves. */
 function recordOf(
-  { signature, lifetime: { blockhash, slot, lastValidBlockHeight }, expected: { source, output, before } }: SignedSwap,
-  { inputMint, outputMint, provider }: { readonly inputMint: Address; readonly outputMint: Address; readonly provider: string },
-): Omit<SwapRecord, 'transaction' | 'quoted'> {
+  { signature, bytes, lifetime: { blockhash, slot, lastValidBlockHeight }, expected }: SignedSwap,
+  { inputMint, outputMint, inAmount, outAmount, provider }: QuotedAmounts,
+): SwapRecord {
+  const { source, output, before } = expected;
   return {
     ...{ signature, inputMint, outputMint, provider, source, output, blockhash, blockhashSlot: slot },
     before: { amount: before.amount.toString(), slot: before.slot },
     lastValidBlockHeight: lastValidBlockHeight.toString(),
+    transaction: base64.encode(bytes),
+    quoted: {
+      inAmount: inAmount.toString(),
+      outAmount: outAmount.toString(),
+      feeLamports: (expected.networkFeeLamports + expected.priorityFeeLamports).toString(),
+    },
   };
 }
 
-async function land(
-  context: PaymentContext,
-  { bytes, signature, expected }: SignedSwap,
-  record: Omit<SwapRecord, 'transaction' | 'quoted'>,
-  /** Not called for one that is uncertain, which may still land. */
-  onFailed: (outcome: SwapOutcome) => void,
-): Promise<void> {
-  const { rpc, config, closing } = context;
-  const { lastValidBlockHeight } = record;
-  const landing = await landTransaction({
-    rpc,
-    runtime: config.runtime,
-    bytes,
-    lastValidBlockHeight: BigInt(lastValidBlockHeight),
-    resendMs: RESEND_MS,
-    lookBack: lookBackFor(context, record),
-    signal: closing.signal,
-  });
-  switch (landing.outcome) {
-    case 'confirmed':
-      return;
-    case 'failed': {
-      const fee = failureFee(await readLanded(context, signature), config.signer.address);
-      onFailed({ state: 'failed', code: 'swap_failed', ...(fee === undefined ? {} : { feeLamports: fee.toString() }) });
-      throw swapFailed({ signature, reason: landing.error, feeLamports: (fee ?? feeOf({ expected })).toString() });
-    }
-    case 'expired':
-      onFailed({ state: 'failed', code: 'swap_expired' });
-      throw new TransactionError('swap_expired', 'The swap did not land before its blockhash expired, and now never can. Try again.', {
-        details: { signature },
-      });
-    case 'unknown':
-      throw new TransactionError(
-        'swap_uncertain',
-        `The swap was sent, and no node says what became of it. Look up its signature, or wait until block height ${lastValidBlockHeight} is final, before trying again.`,
-        { details: { signature, lastValidBlockHeight }, funds: 'uncertain' },
-      );
-  }
-}
-
-async function finished(
-  context: PaymentContext,
-  { signature, expected }: SignedSwap,
-  quoted: {
-    readonly inputMint: Address;
-    readonly outputMint: Address;
-    readonly inAmount: bigint;
-    readonly outAmount: bigint;
-    readonly provider: string;
-  },
-  emit: Emit,
-  forPayment: boolean,
-): Promise<Swapped> {
-  const landed = await readLanded(context, signature);
-  if (landed === undefined) {
-    emit('warning', { message: `No node gives the confirmed swap ${signature}, so its amounts are reported as quoted.` });
-    await forgetBoth(context, { expected });
-    if (forPayment) await rememberLeast(context, expected).catch(() => undefined);
-  } else await rememberAfter(context, landed, expected).catch(() => undefined);
-  const wrapped = quoted.inputMint === quoted.outputMint;
-  const seen = landed === undefined || wrapped ? undefined : swapAmountsOf(landed, context.config.signer.address, expected);
-  const record = {
-    signature,
-    inputMint: quoted.inputMint,
-    inAmount: (seen ?? quoted).inAmount.toString(),
-    outputMint: quoted.outputMint,
-    outAmount: (seen ?? quoted).outAmount.toString(),
-    provider: quoted.provider,
-  };
-  const feeLamports = landed?.feeLamports ?? feeOf({ expected });
-  return { record, feeLamports, rentLamports: landed === undefined ? undefined : rentIn(landed, context.config.signer.address, expected) };
-}
-
-/** What is put on record of a confirmed swap. */
-export function confirmedAs({ record: { inAmount, outAmount }, feeLamports, rentLamports }: Swapped): SwapOutcome {
-  const rent = rentLamports === undefined ? {} : { rentLamports: rentLamports.toString() };
-  return { state: 'confirmed', inAmount, outAmount, feeLamports: feeLamports.toString(), ...rent };
+function uncertain({ signature, lastValidBlockHeight }: SwapRecord): TransactionError<'swap_uncertain'> {
+  return new TransactionError(
+    'swap_uncertain',
+    `The swap was sent, and no node says what became of it. Look up its signature, or wait until block height ${lastValidBlockHeight} is final, before trying again.`,
+    { details: { signature, lastValidBlockHeight }, funds: 'uncertain' },
+  );
 }
 
 /** The one swap instruction: out of a transaction that is built already, from the transport as it is, or out of the transaction that it builds. */
@@ -365,11 +278,6 @@ async function buildOf(context: PaymentContext, quote: SwapQuote, built: unknown
   if (transport.swapInstruction !== undefined) return copyBuild(await transport.swapInstruction({ wallet, quote }, { signal }));
   const answer: unknown = await transport.buildSwap({ wallet, quote }, { signal });
   return extractSwap(context.rpc, isJson(answer) ? answer['transaction'] : undefined, wallet, { signal });
-}
-
-/** What it was to cost. */
-function feeOf({ expected }: Pick<SignedSwap, 'expected'>): bigint {
-  return expected.networkFeeLamports + expected.priorityFeeLamports;
 }
 
 function depsOf(context: PaymentContext, signal: AbortSignal | undefined): SwapDeps {

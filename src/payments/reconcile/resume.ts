@@ -116,7 +116,7 @@ async function forgetIfOver(context: PaymentContext, attempt: Attempt): Promise<
     await endUnpaid(context, attempt);
     return true;
   }
-  const outcome = swap.outcome ?? (await decidedOutcome(context, swap, context.closing.signal));
+  const outcome = swap.outcome ?? (await decidedOutcome(context, swap));
   if (outcome === undefined) return false;
   await forgetAccounts(context, swap);
   await endDecided(context, attempt, outcome);

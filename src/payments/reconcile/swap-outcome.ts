@@ -1,5 +1,4 @@
 import { maxAmount } from '../../amount.js';
-import { TransactionError, type ErrorDetails } from '../../errors.js';
 import { WSOL_MINT } from '../../network.js';
 import type { LandedTransaction } from '../../solana/rpc/rpc.js';
 import type { SwapOutlook } from '../../swaps/transaction/prepare.js';
@@ -26,13 +25,6 @@ export async function readLanded(context: PaymentContext, signature: string): Pr
     await runtime.sleep(WAIT_MS);
   }
   return undefined;
-}
-
-/** The error of a swap that landed and failed; `cause` is what ended the try after it, where that never landed. */
-export function swapFailed(details: ErrorDetails['swap_failed'], cause?: unknown): TransactionError<'swap_failed'> {
-  const again = cause === undefined ? '' : ', and a second try came to nothing: see cause';
-  const message = `The swap landed and failed, so only ${details.feeLamports} lamports of network fee are gone${again}. Try again.`;
-  return new TransactionError('swap_failed', message, { details, ...(cause === undefined ? {} : { cause }) });
 }
 
 /** What the landed transaction moved on the wallet's own accounts. */

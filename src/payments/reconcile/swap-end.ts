@@ -1,0 +1,104 @@
+import { base64 } from '@scure/base';
+import { TransactionError, type ErrorDetails } from '../../errors.js';
+import type { Runtime } from '../../internal/runtime.js';
+import type { SignedSwap, SwapOutcome } from '../../journal/types.js';
+import type { Receipt } from '../../receipt.js';
+import type { LandedTransaction } from '../../solana/rpc/rpc.js';
+import { landTransaction, type Landing } from '../../solana/transactions/confirm.js';
+import type { PaymentContext } from '../context.js';
+import { fateOf, landingOf } from './fate.js';
+import { sentSwap } from './sent-transaction.js';
+import { failureFee, readLanded, rentIn, swapAmountsOf } from './swap-outcome.js';
+
+/** How often a transaction of ours that has not landed is sent again, in milliseconds. */
+export const RESEND_MS = 2_000;
+
+/** A swap that is confirmed. */
+export interface Swapped {
+  readonly record: NonNullable<Receipt['swap']>;
+  readonly feeLamports: bigint;
+  /** Undefined if no node gives what it did. */
+  readonly rentLamports: bigint | undefined;
+}
+
+/** What became of a swap of ours that was signed, once the chain has decided. */
+export type SwapEnd =
+  | {
+      readonly swapped: Swapped;
+      /** As a node gives it; if none does, `swapped` is what was quoted. */
+      readonly landed: LandedTransaction | undefined;
+      readonly outcome: SwapOutcome;
+    }
+  | { readonly error: TransactionError<'swap_failed' | 'swap_expired'>; readonly outcome: SwapOutcome };
+
+/** Sends a signed swap until the chain has decided, or the client closes. */
+export function landSwap(
+  { rpc, config, histories, closing }: PaymentContext,
+  swap: SignedSwap,
+  sleep: Runtime['sleep'] = config.runtime.sleep,
+): Promise<Landing> {
+  const sent = sentSwap(swap, config.signer.address);
+  return landTransaction({
+    rpc,
+    runtime: { ...config.runtime, sleep },
+    bytes: base64.decode(swap.transaction),
+    lastValidBlockHeight: BigInt(swap.lastValidBlockHeight),
+    resendMs: RESEND_MS,
+    lookBack: async (signal) => landingOf(await fateOf(histories, sent, signal)),
+    signal: closing.signal,
+  });
+}
+
+/** Asks once what became of a signed swap, and sends nothing. */
+export async function askSwap({ config, histories, closing }: PaymentContext, swap: SignedSwap, signal?: AbortSignal): Promise<Landing> {
+  return landingOf(await fateOf(histories, sentSwap(swap, config.signer.address), signal ?? closing.signal));
+}
+
+/** What a decided swap has come to; undefined if it is not decided. */
+export async function endOfSwap(context: PaymentContext, swap: SignedSwap, landing: Landing): Promise<SwapEnd | undefined> {
+  const { signature } = swap;
+  if (landing.outcome === 'unknown') return undefined;
+  if (landing.outcome === 'expired') return { error: swapExpired(signature), outcome: { state: 'failed', code: 'swap_expired' } };
+  const landed = await readLanded(context, signature);
+  if (landing.outcome === 'failed') {
+    const fee = failureFee(landed, context.config.signer.address)?.toString();
+    return {
+      error: swapFailed({ signature, reason: landing.error, feeLamports: fee ?? swap.quoted.feeLamports }),
+      outcome: { state: 'failed', code: 'swap_failed', ...(fee === undefined ? {} : { feeLamports: fee }) },
+    };
+  }
+  const swapped = swappedBy(context, swap, landed);
+  return { swapped, landed, outcome: confirmedAs(swapped) };
+}
+
+function swappedBy(context: PaymentContext, swap: SignedSwap, landed: LandedTransaction | undefined): Swapped {
+  const { signature, inputMint, outputMint, provider, quoted } = swap;
+  const wallet = context.config.signer.address;
+  // What is wrapped stays on own accounts: the sum of their changes says nothing of it.
+  const seen = landed === undefined || inputMint === outputMint ? quoted : swapAmountsOf(landed, wallet, swap);
+  return {
+    record: { signature, inputMint, inAmount: `${seen.inAmount}`, outputMint, outAmount: `${seen.outAmount}`, provider },
+    feeLamports: landed?.feeLamports ?? BigInt(quoted.feeLamports),
+    rentLamports: landed === undefined ? undefined : rentIn(landed, wallet, swap),
+  };
+}
+
+/** What is put on record of a confirmed swap. */
+function confirmedAs({ record: { inAmount, outAmount }, feeLamports, rentLamports }: Swapped): SwapOutcome {
+  const rent = rentLamports === undefined ? {} : { rentLamports: rentLamports.toString() };
+  return { state: 'confirmed', inAmount, outAmount, feeLamports: feeLamports.toString(), ...rent };
+}
+
+/** The error of a swap that landed and failed; `cause` is what ended the try after it, if that never landed. */
+export function swapFailed(details: ErrorDetails['swap_failed'], cause?: unknown): TransactionError<'swap_failed'> {
+  const again = cause === undefined ? '' : ', and a second try came to nothing: see cause';
+  const message = `The swap landed and failed, so only ${details.feeLamports} lamports of network fee are gone${again}. Try again.`;
+  return new TransactionError('swap_failed', message, { details, ...(cause === undefined ? {} : { cause }) });
+}
+
+/** The error of a swap that is proved never to land. */
+export function swapExpired(signature: string): TransactionError<'swap_expired'> {
+  return new TransactionError('swap_expired', 'The swap did not land before its blockhash expired, and now never can. Try again.', {
+    details: { signature },
+  });
+}
