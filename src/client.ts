@@ -1,7 +1,8 @@
 import { parseOptions } from './config/parse-options.js';
 import type { ClientOptions, ClientConfig } from './config/options.js';
 import type { Composition } from './payments/context.js';
-import type { Engine, PayOptions, Payment, SwapResult } from './payments/engine.js';
+import type { Engine, SwapResult } from './payments/engine.js';
+import type { PayOptions, Payment } from './payments/pay-header.js';
 import { ConfigError } from './errors.js';
 import { createEvents, type EventName, type Listener } from './events.js';
 import { isOwn } from './internal/own-request.js';

@@ -1,3 +1,4 @@
+import { hex } from '@scure/base';
 import type { Config } from '../config/options.js';
 import type { Events } from '../events.js';
 import { walletOf, type Wallet } from '../journal/registry.js';
@@ -16,6 +17,8 @@ import { transportWithTimeouts, locksWithTimeout } from './transport-timeouts.js
 
 // Half of a slow slot: fresh enough to last, old enough to serve calls that come together.
 const BLOCKHASH_MAX_AGE_MS = 2_000;
+
+const ID_BYTES = 12;
 
 /** What every step of the flow works with. */
 export interface PaymentContext extends Coordination {
@@ -36,6 +39,11 @@ export interface PaymentContext extends Coordination {
   ready(): Promise<void>;
   /** Aborts work in the background when the client closes. */
   readonly closing: AbortController;
+}
+
+/** A new attempt's id. */
+export function newId({ config }: Pick<PaymentContext, 'config'>): string {
+  return hex.encode(config.runtime.randomBytes(ID_BYTES));
 }
 
 /** What composes the transports that options name: this part of the library knows none. */

@@ -1,6 +1,6 @@
 import type { Config } from '../config/options.js';
 import { parseMint, parseSwapRequest } from '../config/swap-request.js';
-import { amendError, ConfigError, isExactChangeError, ProtocolError, type Moved } from '../errors.js';
+import { ConfigError } from '../errors.js';
 import type { Events } from '../events.js';
 import type { Attempt } from '../journal/types.js';
 import { capsSeen, type CapUse } from '../policy/caps.js';
@@ -11,39 +11,18 @@ import type { Call } from '../internal/request.js';
 import { showable } from '../swaps/quote/check-quote.js';
 import type { SwapQuote, SwapRequest } from '../swaps/types.js';
 import type { TokenBalance } from '../transport.js';
-import { isParsed, parsePaymentRequired } from '../protocols/x402/parse.js';
-import { readPaymentRequired } from '../protocols/x402/read.js';
 import type { PaymentRequired } from '../protocols/x402/types.js';
 import { checkFit } from './plan/swap-quote.js';
 import { checkBalances } from './plan/check-balances.js';
-import { choose } from './plan/choose.js';
-import { createContext, type Composition, type PaymentContext } from './context.js';
-import { monitorPayment } from './reconcile/payment-monitor.js';
+import { createContext, newId, type Composition } from './context.js';
 import { untilAborted } from '../internal/deadline.js';
 import { ownerOf } from './owner.js';
 import { makePlan, usesOf } from './plan/plan.js';
-import { checkOrigin, newId, prepare, payForCall, type PurchaseOptions } from './pay.js';
-import { resume, resumeOnce } from './reconcile/resume.js';
+import { payForCall, type CallOptions } from './pay.js';
+import { payHeader, type Payment, type PayOptions } from './pay-header.js';
+import { resume } from './reconcile/resume.js';
 import { runSwap } from './execute/run-swap.js';
 import { readHoldings } from './plan/holdings.js';
-
-/** Options of `client.pay`. */
-export interface PayOptions {
-  /**
-   * The URL that the payment is for, as you know it; needed where the terms are neither a response nor read by this library from one.
-   * Caps for hosts count by it.
-   */
-  readonly url?: string;
-  readonly signal?: AbortSignal;
-}
-
-/** A payment for callers that do their own HTTP. */
-export interface Payment {
-  /** Present it as a request header, once, to the URL that asked, and never across a redirect. */
-  readonly header: { readonly name: string; readonly value: string };
-  /** As it stands when the payment is made; `client.receipts()` has what became of it. */
-  readonly receipt: Receipt;
-}
 
 /** A swap that is confirmed. Amounts are decimal strings of base units, as the chain shows them. */
 export interface SwapResult {
@@ -59,7 +38,7 @@ export interface SwapResult {
 
 /** The heavy half of a client, loaded when it is first needed. */
 export interface Engine {
-  purchase(call: Call, unpaid: Response, terms: PaymentRequired, options: PurchaseOptions): Promise<Response>;
+  purchase(call: Call, unpaid: Response, terms: PaymentRequired, options: CallOptions): Promise<Response>;
   plan(call: Call, unpaid: Response, terms: PaymentRequired | undefined): Promise<Plan>;
   pay(paymentRequired: PaymentRequired | Response, options: PayOptions): Promise<Payment>;
   swap(request: SwapRequest, signal: AbortSignal | undefined): Promise<SwapResult>;
@@ -78,7 +57,7 @@ export function createEngine(config: Config, events: Events, compose: Compositio
   return {
     purchase: (call, unpaid, terms, options) => payForCall(context, call, unpaid, terms, options),
     plan: (call, unpaid, terms) => makePlan(context, call, unpaid, terms),
-    pay: (paymentRequired, options) => pay(context, paymentRequired, options),
+    pay: (paymentRequired, options) => payHeader(context, paymentRequired, options),
     async swap(request, signal) {
       const emit = events.emitter(newId(context));
       await untilAborted(context.ready(), signal);
@@ -124,75 +103,6 @@ export function createEngine(config: Config, events: Events, compose: Compositio
   };
 }
 
-async function pay(context: PaymentContext, given: PaymentRequired | Response, { url, signal }: PayOptions): Promise<Payment> {
-  const startedAt = context.config.runtime.now();
-  const terms = await readTerms(context, given, url, signal);
-  const at = url ?? terms.url;
-  if (at === undefined)
-    throw new ConfigError(
-      'invalid_option',
-      'Option url is missing: the terms do not say where they come from. Give the address that asked for payment.',
-      {
-        details: { option: 'url' },
-      },
-    );
-  checkUrl(at);
-  const id = newId(context);
-  const emit = context.events.emitter(id);
-  const moved: Moved[] = [];
-  try {
-    await untilAborted(context.ready(), signal);
-    await resumeOnce(context);
-    const choice = await choose(context, terms, { host: new URL(at).host, signal, quote: false });
-    // What the header is presented with is the caller's to know, so no other call adopts this payment.
-    const place = { url: at, method: 'GET', fingerprint: id };
-    const open = await prepare(context, { id, place, choice, signal, emit, moved, startedAt });
-    // It is not presented here: what comes of it is the chain's to say.
-    void monitorPayment(context, open, emit);
-    await context.claims.drop(id).catch(() => undefined);
-    return { header: open.attempt.payment.header, receipt: open.attempt.receipt };
-  } catch (error) {
-    if (!isExactChangeError(error)) throw error;
-    const amended = amendError(error, { moved });
-    emit('payment.failed', { code: amended.code, funds: amended.funds, message: amended.message });
-    throw amended;
-  }
-}
-
-/** Terms that we have read ourselves are taken as they are; any other object is read as a body whose origin only the caller can know. */
-async function readTerms(
-  context: PaymentContext,
-  given: PaymentRequired | Response,
-  url: string | undefined,
-  signal: AbortSignal | undefined,
-): Promise<PaymentRequired> {
-  if (isParsed(given)) return given;
-  const terms = isResponse(given)
-    ? await readPaymentRequired(given, { timeoutMs: context.config.timeouts.terms, signal })
-    : parsePaymentRequired({ body: given });
-  if (terms !== undefined) return terms;
-  throw new ProtocolError('malformed_payment_required', 'This asks for no x402 payment. Give a 402 with payment terms, or its terms.', {
-    details: { reason: 'no payment terms' },
-  });
-}
-
 function clientClosed(): ConfigError {
   return new ConfigError('client_closed', 'This client was closed meanwhile. Create a new one.', { details: {} });
-}
-
-function checkUrl(at: string): void {
-  try {
-    checkOrigin(at);
-  } catch (error) {
-    if (isExactChangeError(error)) throw error;
-    throw new ConfigError('invalid_option', 'Option url is no address. Give the one that asked for payment.', {
-      details: { option: 'url' },
-    });
-  }
-}
-
-function isResponse(given: PaymentRequired | Response): given is Response {
-  if (!('headers' in given) || !('status' in given)) return false;
-  // Parsed JSON may have any names, but no methods.
-  return typeof given.headers === 'object' && 'get' in given.headers && typeof given.headers.get === 'function';
 }

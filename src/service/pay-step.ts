@@ -5,7 +5,7 @@ import { sentPayment, SLOT_MARGIN } from '../payments/reconcile/sent-transaction
 import { shortOf } from '../payments/plan/funding.js';
 import { mayBeFor } from '../payments/execute/payment-nonce.js';
 import { spendOf } from '../payments/plan/choose.js';
-import { costFor } from '../payments/execute/receipt-cost.js';
+import { costFor } from '../payments/execute/attempt-receipt.js';
 import { readOfferAccounts } from '../payments/plan/offer-accounts.js';
 import { usdValueOf } from '../payments/plan/usd-price.js';
 import { startDeadline } from '../internal/deadline.js';

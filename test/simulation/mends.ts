@@ -47,9 +47,9 @@ export const mends: readonly Mend[] = [
     breaks: 'within caps',
     changes: [
       {
-        file: 'src/payments/pay.ts',
-        now: 'let refused = await context.journal.raise(next, caps);',
-        before: 'let refused = await context.journal.raise(next, []);',
+        file: 'src/payments/execute/reservation.ts',
+        now: '() => journal.raise(next, caps)',
+        before: '() => journal.raise(next, [])',
       },
     ],
   },
@@ -102,9 +102,9 @@ export const mends: readonly Mend[] = [
     breaks: 'paid once',
     changes: [
       {
-        file: 'src/payments/pay.ts',
-        now: '    await context.journal.put(open);\n',
-        before: '    context.config.runtime.sleep(3_000).then(() => context.journal.put(open)).catch(() => undefined);\n',
+        file: 'src/payments/execute/reservation.ts',
+        now: '      await journal.put(open);\n',
+        before: '      config.runtime.sleep(3_000).then(() => journal.put(open)).catch(() => undefined);\n',
       },
     ],
   },

@@ -1,16 +1,15 @@
 import { isExactChangeError, type ExactChangeError, type Moved } from '../../errors.js';
 import type { Emit } from '../../events.js';
 import type { Taken } from '../../journal/balance-ledger.js';
-import type { SignedSwap, SwapOutcome } from '../../journal/types.js';
 import { throwIfAborted, untilAborted } from '../../internal/deadline.js';
 import { WSOL_MINT } from '../../network.js';
-import type { Receipt } from '../../receipt.js';
 import type { Address } from '../../solana/types.js';
 import type { Choice } from '../plan/choose.js';
 import type { PaymentContext } from '../context.js';
 import { noLongerApproved, type Approve } from './approval.js';
 import { broughtBy, concernsCandidate, findFunding, isPinned, MAX_CANDIDATES, shortOf, type Funding } from '../plan/funding.js';
 import { finishOpenSwaps } from '../reconcile/open-swaps.js';
+import type { Reservation } from './reservation.js';
 import { mintLock, runSwap, runWrap } from './run-swap.js';
 import type { Swapped } from '../reconcile/swap-end.js';
 import { isOverCap, type SwapTaking } from './swap-cost.js';
@@ -23,11 +22,8 @@ interface Task {
   readonly signal: AbortSignal | undefined;
   /** Grows by what lands, also where this fails. */
   readonly moved: Moved[];
-  /** Called with what a swap takes at most, by its quote and then by its guard, before it is signed; a rejection keeps it from being signed. */
-  readonly onSwapPlanned: (taking: SwapTaking) => Promise<void>;
-  readonly onSwapSigned: (signed: SignedSwap) => Promise<void>;
-  /** Called with what became of the swap that was signed last. Says what it cost. */
-  readonly onSwapDecided: (outcome: SwapOutcome) => Receipt['cost'];
+  /** Counts and records the swaps. */
+  readonly reservation: Reservation;
   /** Asks whether the swap and the payment may be signed. */
   readonly approve: Approve;
   /** Called once what the payment needs is counted among what waits. */
@@ -189,10 +185,17 @@ async function swapInto(
   context: PaymentContext,
   { offer }: Choice,
   funding: Funding,
-  { emit, signal, onSwapPlanned, onSwapSigned, onSwapDecided, approve }: Task,
+  { emit, signal, reservation, approve }: Task,
   onConfirmed: () => Promise<void>,
 ): Promise<Swapped> {
-  const task = { emit, signal, onPlanned: onSwapPlanned, onSigned: onSwapSigned, onDecided: onSwapDecided, onConfirmed };
+  const task = {
+    emit,
+    signal,
+    onPlanned: (taking: SwapTaking) => reservation.planSwap(taking, signal),
+    onSigned: reservation.recordSwap,
+    onDecided: reservation.endSwap,
+    onConfirmed,
+  };
   const approved = await approve(funding);
   if ('wrap' in funding) return runWrap(context, funding.wrap, task);
   const { quote, built, available } = funding;

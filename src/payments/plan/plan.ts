@@ -12,7 +12,7 @@ import { choose, spendOf, type Choice } from './choose.js';
 import type { PaymentContext } from '../context.js';
 import { broughtBy, type Funding } from './funding.js';
 import { ownerOf } from '../owner.js';
-import { costFor } from '../execute/receipt-cost.js';
+import { costFor } from '../execute/attempt-receipt.js';
 import { swapBound } from '../execute/swap-cost.js';
 
 /** What a plan says of the call that it is for. */

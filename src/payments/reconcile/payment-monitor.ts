@@ -6,7 +6,7 @@ import { fateOf, type Fate } from './fate.js';
 import { sentPayment, sourceOf } from './sent-transaction.js';
 import { listenTo } from './account-changes.js';
 import { ownerOf } from '../owner.js';
-import { costFor } from '../execute/receipt-cost.js';
+import { costFor } from '../execute/attempt-receipt.js';
 
 /** The record of an attempt as this process follows it already, or a new one: two records of one attempt would undo each other. */
 export function openPaymentOf({ wallet }: PaymentContext, attempt: OpenPayment['attempt']): OpenPayment {

@@ -3,7 +3,7 @@ import { costOf, LAMPORTS } from '../../policy/cost.js';
 import type { FreedReceipt, Receipt } from '../../receipt.js';
 import type { PaymentContext } from '../context.js';
 import { ownerOf } from '../owner.js';
-import { costFor } from '../execute/receipt-cost.js';
+import { costFor } from '../execute/attempt-receipt.js';
 
 /** Of a client that is never asked. */
 const MOST_FREED = 1_000;

@@ -1,7 +1,9 @@
+import type { Attempt } from '../../journal/types.js';
 import { costParts } from '../../policy/caps.js';
 import { costOf, LAMPORTS, USD, USD_OF_FEES, USD_OF_SWAPS, type Expense, type SwapCost } from '../../policy/cost.js';
 import { formatUsd } from '../../policy/dollars.js';
 import type { Receipt } from '../../receipt.js';
+import type { Swapped } from '../reconcile/swap-end.js';
 
 /**
  * What an attempt costs as its receipt shows it: all of it, and what it is made of.
@@ -22,4 +24,22 @@ export function costFor(attempt: Expense, networkFeeLamports: bigint, isPaid = t
 /** What one swap costs, as its events show it. */
 export function costForSwap(cost: SwapCost, networkFeeLamports: bigint): Receipt['cost'] {
   return costFor({ mint: '', amount: '0', microUsd: '0', swapped: cost }, networkFeeLamports, false);
+}
+
+/** The receipt of a payment as it is signed, after the swap that brought its tokens, if one had to. */
+export function firstReceipt(
+  attempt: Attempt,
+  decimals: number,
+  payerSignature: string,
+  swap: Swapped | undefined,
+  timings: Receipt['timings'],
+): Receipt {
+  const { id, url, method, at, network, mint, amount, payTo, wallet } = attempt;
+  return {
+    ...{ id, url, method, at, state: 'uncertain' },
+    payment: { network, mint, amount, decimals, payTo, payer: wallet, payerSignature },
+    ...(swap === undefined ? {} : { swap: swap.record }),
+    cost: costFor(attempt, swap?.feeLamports ?? 0n),
+    timings,
+  };
 }

@@ -1,0 +1,29 @@
+import { ProtocolError } from '../../errors.js';
+import { isLoopback } from '../../internal/loopback.js';
+import type { Call } from '../../internal/request.js';
+import { checkPlace, type ListRules } from '../../policy/lists.js';
+
+/** Throws `insecure_origin` for a place that no payment header may go to. It may be a redirecting seller's, so it is in no message. */
+export function checkOrigin(url: string): void {
+  const { protocol, hostname, origin } = new URL(url);
+  if (protocol === 'https:' || isLoopback(hostname)) return;
+  throw new ProtocolError(
+    'insecure_origin',
+    "The place that asks for payment is not https, so a payment sent there could be stolen. Use the seller's https address; details.origin is the one that asked.",
+    { details: { origin } },
+  );
+}
+
+/** Throws if no payment may be made for a call at the address that asks for it, whatever that asks. */
+export function checkRequest(policy: ListRules, call: Call, unpaid: Response, url: string): void {
+  checkOrigin(url);
+  const misplaced = checkPlace(policy, new URL(url).host);
+  if (misplaced !== undefined) throw misplaced;
+  if (unpaid.redirected && call.method !== 'GET' && call.method !== 'HEAD') {
+    throw new ProtocolError(
+      'unsupported_offer',
+      `The ${call.method} was redirected before it was answered with 402, and its method may have changed on the way. Send it to its final address directly.`,
+      { details: { reason: 'redirected with a body' } },
+    );
+  }
+}
