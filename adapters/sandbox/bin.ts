@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { parseArgs } from 'node:util';
+import { inspect, parseArgs } from 'node:util';
 import { createSandbox, type SandboxWallet } from './index.js';
 
 /** The first of five: Solana's own, with WebSocket on it and on the next, and then Jupiter, the facilitator and the paid API. */
@@ -68,10 +68,10 @@ const wallet = (prefix: string, { address, secretKey }: SandboxWallet) =>
   `${prefix}WALLET_ADDRESS=${address}\n${prefix}WALLET_SECRET_KEY=${secretKey}`;
 
 function explain(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
+  if (!(error instanceof Error)) return inspect(error);
   const { code, port } = error as NodeJS.ErrnoException & { port?: number };
   if (code === 'EADDRINUSE') return `Port ${port ?? ''} is taken. Choose five others with --port <number>.`;
-  return code?.startsWith('ERR_PARSE_ARGS') === true ? `${error.message}\n\n${USAGE}` : (error.stack ?? error.message);
+  return code?.startsWith('ERR_PARSE_ARGS') === true ? `${error.message}\n\n${USAGE}` : inspect(error);
 }
 
 await main().catch((error: unknown) => fail(explain(error)));
