@@ -4,6 +4,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { parseEnv, promisify } from 'node:util';
 import { describe, expect, inject, it } from 'vitest';
+import { blockWith, isShownAs } from '../helpers/guides.js';
 
 const run = promisify(execFile);
 const { bench } = inject('packed');
@@ -17,7 +18,7 @@ interface Ended {
 
 interface Started {
   readonly port: number;
-  readonly env: NodeJS.Dict<string>;
+  readonly printed: string;
   /** Sends a signal, and waits for the end. */
   end(signal: NodeJS.Signals): Promise<Ended>;
 }
@@ -32,7 +33,7 @@ async function start(port: number, ...args: readonly string[]): Promise<Started 
     child.stdout.on('data', (chunk: Buffer) => {
       stdout += chunk.toString();
       if (!/^USDC_WALLET_SECRET_KEY=.*\n/m.test(stdout)) return;
-      resolve({ port, env: parseEnv(stdout), end: (signal) => (child.kill(signal), closed) });
+      resolve({ port, printed: stdout, end: (signal) => (child.kill(signal), closed) });
     });
   });
   return Promise.race([ready, closed]);
@@ -60,8 +61,8 @@ async function rpc(url: string, method: string, ...params: readonly string[]): P
 
 describe('the program of the sandbox, installed alone', () => {
   it.each(['SIGINT', 'SIGTERM'] as const)('prints an environment that answers until %s', async (signal) => {
-    const { port, env, end } = await startSomewhere();
-    const { RPC_URL = '', WS_URL, JUPITER_URL = '', FACILITATOR_URL = '', API_URL = '', WALLET_ADDRESS = '' } = env;
+    const { port, printed, end } = await startSomewhere();
+    const { RPC_URL = '', WS_URL, JUPITER_URL = '', FACILITATOR_URL = '', API_URL = '', WALLET_ADDRESS = '' } = parseEnv(printed);
     expect([RPC_URL, WS_URL, JUPITER_URL, FACILITATOR_URL, API_URL]).toEqual([
       `http://127.0.0.1:${port}`,
       `ws://127.0.0.1:${port}`,
@@ -81,12 +82,22 @@ describe('the program of the sandbox, installed alone', () => {
   it('names the port that another program holds, and makes the same keys from the same seed', async () => {
     const first = await startSomewhere('--seed', 'one');
     const second = await startSomewhere('--seed', 'one');
-    expect(second.env['WALLET_SECRET_KEY']).toBe(first.env['WALLET_SECRET_KEY']);
+    const [key, again] = [first, second].map(({ printed }) => parseEnv(printed)['WALLET_SECRET_KEY']);
+    expect(key).toBe(again);
     expect(await start(first.port)).toMatchObject({
       code: 1,
       stderr: `Port ${first.port} is taken. Choose five others with --port <number>.\n`,
     });
     await Promise.all([first.end('SIGTERM'), second.end('SIGTERM')]);
+  });
+
+  it('prints what its README shows', async () => {
+    const { port, printed, end } = await startSomewhere();
+    const lines = printed.replace(/(?<=127\.0\.0\.1:)\d+/g, (one) => String(Number(one) - port + 8899)).split('\n');
+    const shown = blockWith('adapters/sandbox/README.md', 'npx exact-change-sandbox').printed.split('\n');
+    expect(lines).toHaveLength(shown.length);
+    expect(shown.filter((one, index) => !isShownAs(lines[index] ?? '', one))).toEqual([]);
+    await end('SIGTERM');
   });
 
   it('runs the demo, which fails without a facilitator', async () => {
