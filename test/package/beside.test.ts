@@ -46,7 +46,8 @@ describe.each([
 
 describe('the packed mounts', () => {
   it.each(frameworks)('serve in $name', async ({ name, folder: framework }) => {
-    const { stdout, stderr } = await run(process.execPath, ['mounts.cjs', name, framework], { cwd: consumer });
-    expect(`${stdout}${stderr}`.trim()).toMatch(/^[1-3] mounts$/);
+    // What goes to stderr are warnings of Node about the oldest of them.
+    const { stdout } = await run(process.execPath, ['mounts.cjs', name, framework], { cwd: consumer });
+    expect(stdout).toMatch(/^[1-3] mounts\n$/);
   });
 });
