@@ -46,7 +46,9 @@ async function main(): Promise<void> {
 async function serve(port: number, seed: string | undefined): Promise<void> {
   const ports = { port, jupiterPort: port + 2, facilitatorPort: port + 3, apiPort: port + 4 };
   const sandbox = await createSandbox({ ...ports, ...(seed === undefined ? {} : { seed }) });
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void sandbox.close());
+  const stop = (): void => void sandbox.close();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop);
+  endWithNpm(stop);
   const { rpcUrl, wsUrl, jupiterUrl, facilitatorUrl, apiUrl, merchant, createWallet } = sandbox;
   print(`# A local Solana, until Ctrl+C. These keys are worth nothing: never send real money to them.
 RPC_URL=${rpcUrl}
@@ -62,6 +64,17 @@ ${wallet('', await createWallet({ SOL: '10', BONK: '1000000' }))}
 # 1 SOL and 100 USDC
 ${wallet('USDC_', await createWallet({ SOL: '1', USDC: '100' }))}
 `);
+}
+
+/** npm and npx hand a SIGTERM to the shell between them and this process, which dies of it without handing it on. */
+function endWithNpm(stop: () => void): void {
+  if (process.env['npm_command'] === undefined) return;
+  const { ppid } = process;
+  const timer = setInterval(() => {
+    if (process.ppid === ppid) return;
+    clearInterval(timer);
+    stop();
+  }, 250).unref();
 }
 
 const wallet = (prefix: string, { address, secretKey }: SandboxWallet) =>

@@ -1,9 +1,9 @@
-import { execFile, spawn } from 'node:child_process';
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { parseEnv, promisify } from 'node:util';
-import { describe, expect, inject, it } from 'vitest';
+import { afterEach, describe, expect, inject, it } from 'vitest';
 import { blockWith, isShownAs } from '../helpers/guides.js';
 
 const run = promisify(execFile);
@@ -23,9 +23,13 @@ interface Started {
   end(signal: NodeJS.Signals): Promise<Ended>;
 }
 
+const running: ChildProcess[] = [];
+afterEach(() => running.splice(0).forEach((child) => child.kill()));
+
 /** Starts the program, and waits for the last line of what it prints; gives how it ended if it does before. */
-async function start(port: number, ...args: readonly string[]): Promise<Started | Ended> {
-  const child = spawn(bin, ['--port', String(port), ...args], { cwd: bench });
+async function start(port: number, args: readonly string[], command = bin): Promise<Started | Ended> {
+  const child = spawn(command, [...args, '--port', String(port)], { cwd: bench });
+  running.push(child);
   let [stdout, stderr] = ['', ''];
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
   const closed = once(child, 'close').then(([code]): Ended => ({ code: code as number | null, stdout, stderr }));
@@ -40,13 +44,13 @@ async function start(port: number, ...args: readonly string[]): Promise<Started 
 }
 
 /** Starts it on five ports that are free. Only the first is known to be: another program may hold one of the others. */
-async function startSomewhere(...args: readonly string[]): Promise<Started> {
+async function startSomewhere(args: readonly string[] = [], command = bin): Promise<Started> {
   for (let attempt = 1; attempt < 20; attempt += 1) {
     const probe = createServer().listen(0, '127.0.0.1');
     await once(probe, 'listening');
     const { port } = probe.address() as { port: number };
     await new Promise((resolve) => probe.close(resolve));
-    const one = port > 65_531 ? undefined : await start(port, ...args);
+    const one = port > 65_531 ? undefined : await start(port, args, command);
     if (one !== undefined && 'end' in one) return one;
     if (one !== undefined && !one.stderr.includes('is taken')) throw new Error(one.stderr);
   }
@@ -79,12 +83,19 @@ describe('the program of the sandbox, installed alone', () => {
     await expect(fetch(RPC_URL)).rejects.toThrow('fetch failed');
   });
 
+  // npm signals its shell, and the shell does not pass it on. The end is that of all that hold the output open.
+  it('ends with the npx that started it', async () => {
+    const { printed, end } = await startSomewhere(['exact-change-sandbox'], 'npx');
+    await end('SIGTERM');
+    await expect(fetch(parseEnv(printed)['RPC_URL'] ?? '')).rejects.toThrow('fetch failed');
+  });
+
   it('names the port that another program holds, and makes the same keys from the same seed', async () => {
-    const first = await startSomewhere('--seed', 'one');
-    const second = await startSomewhere('--seed', 'one');
+    const first = await startSomewhere(['--seed', 'one']);
+    const second = await startSomewhere(['--seed', 'one']);
     const [key, again] = [first, second].map(({ printed }) => parseEnv(printed)['WALLET_SECRET_KEY']);
     expect(key).toBe(again);
-    expect(await start(first.port)).toMatchObject({
+    expect(await start(first.port, [])).toMatchObject({
       code: 1,
       stderr: `Port ${first.port} is taken. Choose five others with --port <number>.\n`,
     });
