@@ -24,7 +24,7 @@ const MISSING_IN_OLD_RUNTIMES = [
 const GLOBALS_OF_NODE = ['process', 'Buffer', 'global', 'require', 'module', '__dirname', '__filename', 'setImmediate', 'clearImmediate'];
 
 export default defineConfig(
-  { ignores: ['dist', 'docs/api', 'coverage', 'node_modules', 'adapters/sandbox/venue', 'test/fixtures/stub', 'test/package/consumer'] },
+  { ignores: ['**/dist', 'docs/api', 'coverage', 'node_modules', 'adapters/sandbox/venue', 'test/fixtures/stub', 'test/package/consumer'] },
   js.configs.recommended,
   ...tseslint.configs.strictTypeChecked,
   {

@@ -3,7 +3,6 @@
  *
  * @module exact-change/sandbox
  */
-import { requirePeers } from './peers.js';
 import type { NodeControls, NodeOptions } from './node/index.js';
 import type { AggregatorControls } from './services/aggregator/index.js';
 import type { ApiControls, PaidRoute } from './services/api/index.js';
@@ -11,8 +10,6 @@ import type { FacilitatorControls } from './services/facilitator.js';
 import type { Chain, MainnetMint, MintSymbol, SandboxMint } from './types.js';
 
 export type { Json } from './chain/json.js';
-export { MissingDependencyError } from './peers.js';
-export type { Peer } from './peers.js';
 export type { CallFilter, Intercept, LaggingMethod, Lags, NodeControls, NodeFault, NodeOptions } from './node/index.js';
 export type { AggregatorControls, Lie, Listed, MarketControls, RateLimit, VenueBehaviour } from './services/aggregator/index.js';
 export type { ApiControls, PaidRoute, ServedRequest } from './services/api/index.js';
@@ -21,6 +18,10 @@ export type { ServiceControls } from './services/faults.js';
 export type { Chain, ChainAccount, Fault, MainnetMint, MintSymbol, SandboxMint } from './types.js';
 
 export interface SandboxOptions extends NodeOptions {
+  /** Port of the aggregator. 0, the default here and for the next two, is any that is free. */
+  readonly jupiterPort?: number;
+  readonly facilitatorPort?: number;
+  readonly apiPort?: number;
   /** Every key is derived from it: equal seeds make equal wallets, in the order of their creation. Omitted: all keys are random. */
   readonly seed?: string;
 }
@@ -86,14 +87,14 @@ export interface Sandbox {
 }
 
 /**
- * Starts a sandbox. For development: its packages are optional peers, and a {@link MissingDependencyError} names those that are not installed.
+ * Starts a sandbox.
  *
  * @example
  * const sandbox = await createSandbox();
  * const { secretKey } = await sandbox.createWallet({ SOL: '0.5' });
  */
 export async function createSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
-  await requirePeers();
+  // The Solana runtime and the x402 packages load here, and not with the import.
   const { start } = await import('./services/start.js');
   return start(options);
 }

@@ -1,7 +1,5 @@
-import { createSandbox, MissingDependencyError, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change/sandbox';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import manifest from '../../package.json' with { type: 'json' };
-import { PEERS, requirePeers, type Peer } from '../../adapters/sandbox/peers.js';
 
 const LABELS = '/swap/v1/program-id-to-label';
 
@@ -107,33 +105,5 @@ describe('a sandbox', () => {
     await closing.close();
     await hanging;
     for (const url of urls) await expect(fetch(url)).rejects.toThrow('fetch failed');
-  });
-});
-
-describe('missing peers', () => {
-  it('are named all at once, with the command that installs them', async () => {
-    const absent = (name: string): Peer => ({
-      name,
-      range: '^1.0.0',
-      load: () => Promise.reject(Object.assign(new Error(`Cannot find package '${name}'`), { code: 'ERR_MODULE_NOT_FOUND' })),
-    });
-    const error: unknown = await requirePeers([
-      absent('one'),
-      { name: 'two', range: '*', load: () => Promise.resolve({}) },
-      absent('three'),
-    ]).catch((reason: unknown) => reason);
-    expect(error).toBeInstanceOf(MissingDependencyError);
-    expect(error).toMatchObject({ code: 'missing_dependency', packages: ['one', 'three'] });
-    expect(String(error)).toContain("npm install --save-dev 'one@^1.0.0' 'three@^1.0.0'");
-  });
-
-  it('are not blamed for an error inside an installed package', async () => {
-    const broken = new TypeError('broken inside');
-    await expect(requirePeers([{ name: 'one', range: '*', load: () => Promise.reject(broken) }])).rejects.toBe(broken);
-  });
-
-  it('are those that package.json declares, but for those of a journal and of a mount', () => {
-    const { pg: _journal, 'pg-boss': _outbox, hono: _mount, ...peers } = manifest.peerDependencies;
-    expect(Object.fromEntries(PEERS.map(({ name, range }) => [name, range]))).toEqual(peers);
   });
 });

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { copyFile, cp, mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
+import { copyFile, cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,23 +10,31 @@ import { findChromium, MISSING } from '../../scripts/chromium.js';
 const run = promisify(execFile);
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const cache = join(root, 'node_modules/.cache/exact-change');
-const npm = ['--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error'];
+export const npm = ['--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error'];
 
 /** Real old and new runtimes, as npm packages; the oldest is what `engines` names the line of. */
 const NODES = { n16: '16.20.2', n18: '18.20.8', n22: '22.23.3' };
 
+/** The oldest of the peers that a mount is for, and of Express the last of the older line too. */
+const FRAMEWORKS = { 'express-4.3': 'express@4.3.0', 'express-4': 'express@4', 'hono-4.2': 'hono@4.2.0' };
+
 /** Node 16 has no fetch, and newer releases of this one do not load there. */
 const FETCH_OF_NODE_16 = 'undici@5.29.0';
 
-/** What the sandbox and the mounts need and the package does not bring; taken from this repository instead of installed once more. */
-const PEERS = ['@solana/kit', '@x402/core', '@x402/express', '@x402/svm', 'express', 'hono', 'litesvm', 'ws'];
+/** What the mounts need and the package does not bring; taken from this repository instead of installed once more. */
+const PEERS = ['express', 'hono'];
 const TYPES = ['@types/express', '@types/node', 'undici-types'];
 
 export interface Packed {
+  readonly tarballs: Readonly<Record<'library' | 'sandbox', string>>;
   /** A project outside the repository, with the packed package installed by npm. */
   readonly consumer: string;
+  /** Another, with the packed sandbox alone. */
+  readonly bench: string;
   /** Node binaries by version. */
   readonly nodes: readonly { readonly version: string; readonly binary: string }[];
+  /** Folders of web frameworks. */
+  readonly frameworks: readonly { readonly name: string; readonly folder: string }[];
 }
 
 declare module 'vitest' {
@@ -35,37 +43,72 @@ declare module 'vitest' {
   }
 }
 
-/** Builds, packs and installs the package once for all tests of this project. */
+/** Builds, packs and installs both packages once for all tests of this project. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   if (findChromium() === undefined) process.stdout.write(`${MISSING} The tests in a browser are skipped, except in CI.\n`);
-  const [consumer, nodes] = await Promise.all([installPackage(), installNodes()]);
-  project.provide('packed', { consumer, nodes });
-  return () => rm(consumer, { recursive: true, force: true });
+  const folder = await mkdtemp(join(tmpdir(), 'exact-change-package-'));
+  const [consumer, bench] = [join(folder, 'consumer'), join(folder, 'bench')];
+  const [nodes, frameworks, library, sandbox] = await Promise.all([
+    installNodes(),
+    installFrameworks(),
+    pack(root, join(folder, 'library')),
+    pack(join(root, 'adapters/sandbox'), join(folder, 'sandbox')),
+  ]);
+  await Promise.all([installSandbox(bench, sandbox), installLibrary(consumer, library)]);
+  await link(join(bench, 'node_modules'), consumer, ['exact-change-sandbox']);
+  project.provide('packed', { tarballs: { library, sandbox }, consumer, bench, nodes, frameworks });
+  return () => rm(folder, { recursive: true, force: true });
 }
 
-async function installPackage(): Promise<string> {
-  const consumer = await mkdtemp(join(tmpdir(), 'exact-change-consumer-'));
-  await run('npm', ['pack', '--silent', '--pack-destination', consumer], { cwd: root });
+/** The path of the tarball. */
+async function pack(source: string, folder: string): Promise<string> {
+  await mkdir(folder);
+  await run('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: source });
+  const [tarball] = await readdir(folder);
+  if (tarball === undefined) throw new Error('npm pack left no tarball.');
+  return join(folder, tarball);
+}
+
+async function installLibrary(consumer: string, tarball: string): Promise<void> {
   await cp(join(root, 'test/package/consumer'), consumer, { recursive: true });
   // The same program, read as CommonJS: it gets the other half of the declarations.
   await copyFile(join(consumer, 'types.mts'), join(consumer, 'types.cts'));
-  const tarball = (await readdir(consumer)).find((name) => name.endsWith('.tgz'));
-  if (tarball === undefined) throw new Error('npm pack left no tarball.');
-  await run('npm', ['install', ...npm, `./${tarball}`, FETCH_OF_NODE_16], { cwd: consumer });
-  for (const name of [...PEERS, ...TYPES]) {
-    const link = join(consumer, 'node_modules', name);
-    await mkdir(dirname(link), { recursive: true });
-    await rm(link, { recursive: true, force: true });
-    await symlink(join(root, 'node_modules', name), link);
+  await run('npm', ['install', ...npm, tarball, FETCH_OF_NODE_16], { cwd: consumer });
+  await link(join(root, 'node_modules'), consumer, [...PEERS, ...TYPES]);
+}
+
+async function installSandbox(bench: string, tarball: string): Promise<void> {
+  await mkdir(bench);
+  await writeFile(join(bench, 'package.json'), '{}');
+  await run('npm', ['install', ...npm, tarball], { cwd: bench });
+}
+
+async function link(modules: string, consumer: string, names: readonly string[]): Promise<void> {
+  for (const name of names) {
+    const path = join(consumer, 'node_modules', name);
+    await mkdir(dirname(path), { recursive: true });
+    await rm(path, { recursive: true, force: true });
+    await symlink(join(modules, name), path);
   }
-  return consumer;
 }
 
 async function installNodes(): Promise<Packed['nodes']> {
-  const folder = join(cache, 'nodes');
-  await mkdir(folder, { recursive: true });
-  const specs = Object.entries(NODES).map(([name, version]) => `${name}@npm:node-${process.platform}-${process.arch}@${version}`);
-  await run('npm', ['install', ...npm, '--no-save', '--no-package-lock', '--prefix', folder, ...specs]);
-  const others = Object.entries(NODES).map(([name, version]) => ({ version, binary: join(folder, 'node_modules', name, 'bin/node') }));
+  const specs = Object.entries(NODES).map(([name, version]) => [name, `node-${process.platform}-${process.arch}@${version}`] as const);
+  const folders = await installAliased('nodes', specs);
+  const others = Object.entries(NODES).map(([name, version]) => ({ version, binary: join(folders, name, 'bin/node') }));
   return [{ version: process.versions.node, binary: process.execPath }, ...others];
+}
+
+async function installFrameworks(): Promise<Packed['frameworks']> {
+  const folders = await installAliased('frameworks', Object.entries(FRAMEWORKS));
+  return Object.keys(FRAMEWORKS).map((name) => ({ name, folder: join(folders, name) }));
+}
+
+/** Installs packages under names of ours into a folder that stays; gives its `node_modules`. */
+async function installAliased(name: string, specs: readonly (readonly [string, string])[]): Promise<string> {
+  const folder = join(cache, name);
+  await mkdir(folder, { recursive: true });
+  const aliases = specs.map(([alias, spec]) => `${alias}@npm:${spec}`);
+  await run('npm', ['install', ...npm, '--no-save', '--no-package-lock', '--prefix', folder, ...aliases]);
+  return join(folder, 'node_modules');
 }

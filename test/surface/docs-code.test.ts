@@ -4,7 +4,9 @@ import { describe, expect, it } from 'vitest';
 import { blocksOf, GUIDES } from '../helpers/guides.js';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
-const blocks = GUIDES.flatMap((guide) => blocksOf(guide).filter(({ language }) => language === 'ts')).map(({ code }) => code);
+const blocks = [...GUIDES, 'adapters/sandbox/README.md']
+  .flatMap((guide) => blocksOf(guide).filter(({ language }) => language === 'ts'))
+  .map(({ code }) => code);
 
 /** What the documentation leaves to its reader, or has shown further up. */
 const around = `

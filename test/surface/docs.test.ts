@@ -7,7 +7,7 @@ import { blocksOf, GUIDES, readGuide } from '../helpers/guides.js';
 import { parse, readText } from './modules.js';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
-const PAGES = [...GUIDES, 'SECURITY.md', 'CONTRIBUTING.md', 'CHANGELOG.md'];
+const PAGES = [...GUIDES, 'adapters/sandbox/README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'CHANGELOG.md'];
 
 /** A page without its code blocks. */
 const proseOf = (page: string): string => readGuide(page).replace(/^```.*?^```$/gms, '');
@@ -158,6 +158,8 @@ it.each([
   ['adapters/webhooks/options.ts', 'WebhooksOptions', 'docs/webhooks.md'],
   ['src/outbox/outbox.ts', 'WebhookDetails', 'docs/webhooks.md'],
   ['adapters/sandbox/index.ts', 'Sandbox', 'docs/sandbox.md'],
+  ['adapters/sandbox/index.ts', 'SandboxOptions', 'docs/sandbox.md'],
+  ['adapters/sandbox/node/index.ts', 'NodeOptions', 'docs/sandbox.md'],
 ])('each member of %s %s is in a table of %s', (path, name, page) => {
   const members = membersOf(path, name);
   expect(members).not.toEqual([]);

@@ -18,7 +18,7 @@ export function readSources(...folders: string[]): Files {
   const paths = folders.flatMap((folder) =>
     readdirSync(root + folder, { recursive: true, encoding: 'utf8' }).map((path) => `${folder}/${path.replaceAll('\\', '/')}`),
   );
-  const sources = paths.filter((path) => /(?<!\.d)\.[mc]?[jt]s$/.test(path) && !path.includes('/node_modules/'));
+  const sources = paths.filter((path) => /(?<!\.d)\.[mc]?[jt]s$/.test(path) && !/\/(node_modules|dist)\//.test(path));
   return new Map(sources.sort().map((path) => [path, readFileSync(root + path, 'utf8')]));
 }
 

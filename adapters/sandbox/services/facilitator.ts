@@ -26,13 +26,13 @@ export interface FacilitatorService {
 }
 
 /** Serves the official facilitator with the official `exact` scheme of Solana, versions 2 and 1, settling over `rpcUrl`. */
-export async function startFacilitator(options: { rpcUrl: string; feePayer: KeyPairSigner }): Promise<FacilitatorService> {
+export async function startFacilitator(options: { port: number; rpcUrl: string; feePayer: KeyPairSigner }): Promise<FacilitatorService> {
   const facilitator = registerExactSvmScheme(new x402Facilitator(), {
     signer: toFacilitatorSvmSigner(options.feePayer, { defaultRpcUrl: options.rpcUrl }),
     networks: MAINNET,
   });
   const board = new FaultBoard();
-  const listener = await listen(board, (request, response) => {
+  const listener = await listen(options.port, board, (request, response) => {
     answer(facilitator, request, response).catch((error: unknown) => {
       if (!response.headersSent) sendJson(response, 500, { error: error instanceof Error ? error.message : 'facilitator failed' });
     });

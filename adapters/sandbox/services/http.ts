@@ -13,8 +13,8 @@ export interface Listener {
   start(): Promise<void>;
 }
 
-/** Serves `handler` on 127.0.0.1, at a free port, behind the faults of `board`. Every origin may read the answers, injected ones too. */
-export async function listen(board: FaultBoard, handler: Handler): Promise<Listener> {
+/** Serves `handler` on 127.0.0.1 behind the faults of `board`, at a free port if it is 0. Every origin may read the answers, injected ones too. */
+export async function listen(port: number, board: FaultBoard, handler: Handler): Promise<Listener> {
   const timers = new Set<NodeJS.Timeout>();
   const front: Handler = (request, response) => {
     const path = pathOf(request);
@@ -32,17 +32,17 @@ export async function listen(board: FaultBoard, handler: Handler): Promise<Liste
     timers.add(timer);
   };
 
-  let server = await bind(front, 0);
-  const { port } = server.address() as AddressInfo; // A bound TCP server's address is never a pipe's name or null.
+  let server = await bind(front, port);
+  const { port: bound } = server.address() as AddressInfo; // A bound TCP server's address is never a pipe's name or null.
   return {
-    url: `http://127.0.0.1:${port}`,
+    url: `http://127.0.0.1:${bound}`,
     async stop() {
       for (const timer of timers) clearTimeout(timer);
       timers.clear();
       await unbind(server);
     },
     async start() {
-      if (!server.listening) server = await bind(front, port);
+      if (!server.listening) server = await bind(front, bound);
     },
   };
 }

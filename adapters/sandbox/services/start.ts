@@ -27,7 +27,7 @@ export async function start(options: SandboxOptions): Promise<Sandbox> {
 }
 
 async function assemble(options: SandboxOptions, started: (() => Promise<void>)[], close: () => Promise<void>): Promise<Sandbox> {
-  const { seed, ...nodeOptions } = options;
+  const { seed, jupiterPort = 0, facilitatorPort = 0, apiPort = 0, ...nodeOptions } = options;
   const keys = new KeyRing(seed);
   const node = await startNode(nodeOptions);
   started.push(() => node.close());
@@ -37,11 +37,12 @@ async function assemble(options: SandboxOptions, started: (() => Promise<void>)[
   chain.fundSol(feePayer.signer.address, FEE_BUDGET);
   for (const mint of MINTS) await chain.fundToken(merchant.signer.address, mint, 0n);
 
-  const aggregator = await startAggregator({ chain, rpcUrl: node.url });
+  const aggregator = await startAggregator({ port: jupiterPort, chain, rpcUrl: node.url });
   started.push(() => aggregator.close());
-  const facilitator = await startFacilitator({ rpcUrl: node.url, feePayer: feePayer.signer });
+  const facilitator = await startFacilitator({ port: facilitatorPort, rpcUrl: node.url, feePayer: feePayer.signer });
   started.push(() => facilitator.close());
   const api = await startApi({
+    port: apiPort,
     facilitatorUrl: facilitator.url,
     rpcUrl: node.url,
     merchant: merchant.signer.address,

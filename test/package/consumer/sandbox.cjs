@@ -1,1 +1,1 @@
-require('./sandbox-checks.cjs').check(require('exact-change'), require('exact-change/sandbox'));
+require('./sandbox-checks.cjs').check(require('exact-change'), require('exact-change-sandbox'));

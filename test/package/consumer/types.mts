@@ -4,7 +4,7 @@ import { expressHandler } from 'exact-change/express';
 import { honoHandler } from 'exact-change/hono';
 import { apiKeys, createHandler } from 'exact-change/http';
 import { nodeListener, serve, type Service } from 'exact-change/node';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { createWebhooks, type Webhooks } from 'exact-change/webhooks';
 import { verifyWebhook, type WebhookEvent } from 'exact-change/webhooks/verify';
 import express from 'express';

@@ -43,14 +43,14 @@ export interface AggregatorService {
 }
 
 /** Serves Jupiter's Swap API; its swaps execute on the chain, through the venue program. */
-export async function startAggregator(options: { chain: Chain; rpcUrl: string }): Promise<AggregatorService> {
+export async function startAggregator(options: { port: number; chain: Chain; rpcUrl: string }): Promise<AggregatorService> {
   const pools = await seedPools(options.chain);
   const markets = new Markets();
   const world: World = { chain: options.chain, pools, markets, rpc: createSolanaRpc(options.rpcUrl) };
   const lies = new Map<string, Lie>();
   const limiter = new RateLimiter();
   const board = new FaultBoard();
-  const listener = await listen(board, (request, response) => void serve(world, lies, limiter, request, response));
+  const listener = await listen(options.port, board, (request, response) => void serve(world, lies, limiter, request, response));
 
   const extra = {
     setVenue: (behaviour: VenueBehaviour) => pools.setBehaviour(behaviour),

@@ -29,6 +29,7 @@ export interface ApiService {
 }
 
 export interface ApiOptions {
+  readonly port: number;
   readonly facilitatorUrl: string;
   readonly rpcUrl: string;
   /** Payee of every paid route but `/no-account`. */
@@ -67,7 +68,7 @@ export async function startApi(options: ApiOptions): Promise<ApiService> {
   }
 
   const board = new FaultBoard();
-  const listener = await listen(board, app);
+  const listener = await listen(options.port, board, app);
   return {
     url: listener.url,
     routes: PAID_ROUTES,
