@@ -5,7 +5,7 @@ const source = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
 /** Tests import the package by its name, and get its source. */
 export const alias = [
-  { find: /^exact-change\/sandbox$/, replacement: source('./adapters/sandbox/index.ts') },
+  { find: /^exact-change-sandbox$/, replacement: source('./adapters/sandbox/index.ts') },
   { find: /^exact-change\/webhooks$/, replacement: source('./adapters/webhooks/index.ts') },
   { find: /^exact-change\/webhooks\/verify$/, replacement: source('./adapters/webhooks/verify.ts') },
   { find: /^exact-change\/http$/, replacement: source('./adapters/http/index.ts') },

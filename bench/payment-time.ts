@@ -2,7 +2,7 @@ import { createKeyPairSignerFromBytes, getBase58Encoder } from '@solana/kit';
 import { wrapFetchWithPaymentFromConfig } from '@x402/fetch';
 import { ExactSvmScheme } from '@x402/svm/exact/client';
 import { createClient } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { median, row, timed } from './measure.js';
 
 const RUNS = 15;

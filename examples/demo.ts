@@ -1,7 +1,7 @@
 // An agent holds SOL and BONK. An API wants USDC. Everything is real, on one machine: `npm run demo`.
 // With `--without-facilitator` no payment settles, so the demo has to fail.
 import { HTTPInterceptor, formatUiAmount, receiptOf, type ClientEvent } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 
 const startedAt = Date.now();
 const say = (step: string, text: string) => {

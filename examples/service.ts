@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { createClient, formatUiAmount, local, receiptOf } from 'exact-change';
 import { expressHandler } from 'exact-change/express';
 import { apiKeys, createHandler } from 'exact-change/http';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import express from 'express';
 
 const API_KEY = 'a-key-that-the-agent-was-given';

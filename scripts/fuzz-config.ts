@@ -8,7 +8,7 @@ import {
   partiallySignTransaction,
 } from '@solana/kit';
 import type { Transport } from 'exact-change';
-import type { Sandbox, SandboxWallet } from 'exact-change/sandbox';
+import type { Sandbox, SandboxWallet } from 'exact-change-sandbox';
 import type { WebhookRegistry } from 'exact-change/webhooks';
 import { offer, paymentRequired, terms, WALLET } from './openapi-examples.js';
 

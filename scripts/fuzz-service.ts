@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { local, memoryJournal } from 'exact-change';
 import { apiKeys, createHandler } from 'exact-change/http';
 import { serve } from 'exact-change/node';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { createWebhooks } from 'exact-change/webhooks';
 import { fuzzConfig } from './fuzz-config.js';
 

@@ -1,7 +1,7 @@
 /**
  * A local Solana with the official x402 stack, for development and tests.
  *
- * @module exact-change/sandbox
+ * @module exact-change-sandbox
  */
 import type { NodeControls, NodeOptions } from './node/index.js';
 import type { AggregatorControls } from './services/aggregator/index.js';

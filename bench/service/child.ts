@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { local } from 'exact-change';
 import { apiKeys, createHandler } from 'exact-change/http';
 import { serve } from 'exact-change/node';
-import { createSandbox } from 'exact-change/sandbox';
+import { createSandbox } from 'exact-change-sandbox';
 import { API_KEY, type Answer, type Chain, type Figures, type Role } from './roles.js';
 
 // One part of a run in a process of its own, as its first message says: the chain with its aggregator, the service, or a bare server of node:http.

@@ -1,6 +1,6 @@
 import { address, getAddressDecoder } from '@solana/kit';
 import type { Receipt } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { launch, openPage, type BrowserPage } from './harness.js';

@@ -1,7 +1,7 @@
 import { createKeyPairFromBytes, getBase58Encoder, getBase64EncodedWireTransaction, getBase64Encoder } from '@solana/kit';
 import { getTransactionDecoder, partiallySignTransaction } from '@solana/kit';
 import type { ErrorCode, ErrorDetails, LocalOptions, SwapQuote, SwapRequest, Transport } from 'exact-change';
-import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { landed, rpc, tokenAmount, until } from '../helpers/chain.js';
 import { failureOf } from '../helpers/payer.js';

@@ -1,6 +1,6 @@
 import { local, type Journal, type LocalOptions, type LocalTransport, type PaymentResult } from 'exact-change';
 import { createHandler } from 'exact-change/http';
-import type { Sandbox, SandboxWallet } from 'exact-change/sandbox';
+import type { Sandbox, SandboxWallet } from 'exact-change-sandbox';
 import { sign, termsOf } from '../contract/transport-contract.js';
 import { until } from './chain.js';
 import { served } from './served.js';

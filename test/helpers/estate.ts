@@ -6,7 +6,7 @@ import {
   getAddressEncoder,
   getBase58Decoder,
 } from '@solana/kit';
-import type { ChainAccount, MintSymbol, Sandbox, SandboxWallet } from 'exact-change/sandbox';
+import type { ChainAccount, MintSymbol, Sandbox, SandboxWallet } from 'exact-change-sandbox';
 import type { Signer } from 'exact-change';
 import { landed, rpc, tokenAccount } from './chain.js';
 import { recordingSigner } from './payer.js';

@@ -14,7 +14,7 @@ import {
 } from 'exact-change';
 import { createHandler } from 'exact-change/http';
 import { serve } from 'exact-change/node';
-import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change-sandbox';
 import { expect } from 'vitest';
 import { ATTACKER, MINTS, PROGRAMS } from '../corpus/addresses.js';
 import { FORMS } from '../corpus/forms.js';

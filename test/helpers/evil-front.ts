@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { address } from '@solana/kit';
-import type { Sandbox } from 'exact-change/sandbox';
+import type { Sandbox } from 'exact-change-sandbox';
 import { recording, type Seen } from './fetch-record.js';
 import type { Victim } from './lying-service.js';
 import { ownAccounts } from './own-messages.js';

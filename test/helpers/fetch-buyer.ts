@@ -1,5 +1,5 @@
 import { createClient, type Client, type ClientEvent, type ClientOptions, type EventName } from 'exact-change';
-import type { MintSymbol, Sandbox, SandboxWallet } from 'exact-change/sandbox';
+import type { MintSymbol, Sandbox, SandboxWallet } from 'exact-change-sandbox';
 import { expect, onTestFinished } from 'vitest';
 
 export interface Buyer {

@@ -3,7 +3,7 @@ import { HTTPFacilitatorClient, x402HTTPResourceServer, x402ResourceServer } fro
 import { paymentMiddlewareFromHTTPServer } from '@x402/express';
 import { ExactSvmScheme } from '@x402/svm/exact/server';
 import express, { type RequestHandler } from 'express';
-import type { Sandbox } from 'exact-change/sandbox';
+import type { Sandbox } from 'exact-change-sandbox';
 import { serve, type Served } from '../fixtures/legacy/serve.js';
 import { recording, type Seen } from './fetch-record.js';
 

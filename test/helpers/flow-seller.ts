@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { HTTPFacilitatorClient, x402HTTPResourceServer, x402ResourceServer } from '@x402/core/server';
 import { paymentMiddlewareFromHTTPServer } from '@x402/express';
 import { ExactSvmScheme } from '@x402/svm/exact/server';
-import type { MintSymbol, Sandbox } from 'exact-change/sandbox';
+import type { MintSymbol, Sandbox } from 'exact-change-sandbox';
 import express from 'express';
 
 const MAINNET = 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp';

@@ -1,6 +1,6 @@
 import { address, createKeyPairFromBytes, getBase58Encoder, signBytes } from '@solana/kit';
 import { receiptOf, type Client, type ClientEvent, type ClientOptions, type Receipt, type Signer, type SigningIntent } from 'exact-change';
-import type { Sandbox, SandboxWallet } from 'exact-change/sandbox';
+import type { Sandbox, SandboxWallet } from 'exact-change-sandbox';
 import { until } from './chain.js';
 
 /** What a client of the sandbox is set to; `?caller=client` lets the node count its calls apart from those of all others. */

@@ -19,7 +19,7 @@ import {
   setTransactionMessageLifetimeUsingBlockhash,
   signTransaction,
 } from '@solana/kit';
-import type { MintSymbol, Sandbox, SandboxWallet } from 'exact-change/sandbox';
+import type { MintSymbol, Sandbox, SandboxWallet } from 'exact-change-sandbox';
 import { type ChainTransaction, landed, rpc, tokenAmount } from './chain.js';
 import { secretBytes } from './payer.js';
 

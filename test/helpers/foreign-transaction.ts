@@ -7,7 +7,7 @@ import {
   type Address,
   type Instruction,
 } from '@solana/kit';
-import type { Sandbox } from 'exact-change/sandbox';
+import type { Sandbox } from 'exact-change-sandbox';
 import { base64, compile, PACKET_BYTES, wire, type Message } from '../corpus/build.js';
 import { instruction, type FilledInstruction } from '../corpus/instructions.js';
 

@@ -1,6 +1,6 @@
 import { AccountRole, address, isSignerRole, isWritableRole, type AccountMeta, type Address } from '@solana/kit';
 import type { SwapBuild, SwapQuote, SwapRequest, SwapTransaction, Transport } from 'exact-change';
-import type { Sandbox } from 'exact-change/sandbox';
+import type { Sandbox } from 'exact-change-sandbox';
 import { PROGRAMS } from '../corpus/addresses.js';
 import { instruction, type FilledInstruction } from '../corpus/instructions.js';
 import { opened, sealed, type Parts } from './foreign-transaction.js';

@@ -1,5 +1,5 @@
 import { address, isSignerRole, type Address } from '@solana/kit';
-import type { MintSymbol, Sandbox } from 'exact-change/sandbox';
+import type { MintSymbol, Sandbox } from 'exact-change-sandbox';
 import { expect } from 'vitest';
 import { associatedToken, PROGRAMS } from '../corpus/addresses.js';
 import type { FilledInstruction } from '../corpus/instructions.js';

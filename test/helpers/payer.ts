@@ -11,7 +11,7 @@ import {
   type Signer,
   type SigningIntent,
 } from 'exact-change';
-import type { MintSymbol, Sandbox, SandboxWallet } from 'exact-change/sandbox';
+import type { MintSymbol, Sandbox, SandboxWallet } from 'exact-change-sandbox';
 import { expect } from 'vitest';
 
 /** PKCS #8 of an Ed25519 key, up to its seed. */

@@ -1,7 +1,7 @@
 import { local, type LocalOptions } from 'exact-change';
 import { createHandler, type HandlerOptions } from 'exact-change/http';
 import { serve } from 'exact-change/node';
-import type { Sandbox } from 'exact-change/sandbox';
+import type { Sandbox } from 'exact-change-sandbox';
 
 /** What a service says in place of its answer: a body, an answer, or nothing else than the truth. */
 export type Retell = (path: string, answer: Response, request: unknown) => unknown;

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Sandbox } from 'exact-change/sandbox';
+import type { Sandbox } from 'exact-change-sandbox';
 import { entryV1, entryV2 } from '../fixtures/malformed-402.js';
 import type { SeenRequest } from './seller.js';
 

@@ -1,5 +1,5 @@
 import type { SigningIntent } from 'exact-change';
-import type { MintSymbol, Sandbox } from 'exact-change/sandbox';
+import type { MintSymbol, Sandbox } from 'exact-change-sandbox';
 import { landed, signaturesOf, tokenAccount } from './chain.js';
 import type { Payer } from './payer.js';
 

@@ -1,6 +1,6 @@
 import { AccountRole, address, type Address, type AccountMeta, getAddressEncoder, type Instruction } from '@solana/kit';
 import fc from 'fast-check';
-import type { MintSymbol, Sandbox } from 'exact-change/sandbox';
+import type { MintSymbol, Sandbox } from 'exact-change-sandbox';
 import type { Deal, Estate } from './estate.js';
 
 const SYSTEM = address('11111111111111111111111111111111');

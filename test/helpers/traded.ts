@@ -1,5 +1,5 @@
 import { getAddressEncoder } from '@solana/kit';
-import type { ChainAccount, Sandbox } from 'exact-change/sandbox';
+import type { ChainAccount, Sandbox } from 'exact-change-sandbox';
 import { expect } from 'vitest';
 import { VENUE } from '../../adapters/sandbox/venue/venue.mjs';
 import type { SignedSwap } from '../../src/swaps/transaction/prepare.js';

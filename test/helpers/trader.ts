@@ -1,5 +1,5 @@
 import { address, type AccountMeta, type Address, getProgramDerivedAddress } from '@solana/kit';
-import type { ChainAccount, MintSymbol, Sandbox } from 'exact-change/sandbox';
+import type { ChainAccount, MintSymbol, Sandbox } from 'exact-change-sandbox';
 import {
   exactOutRouteV2,
   POOL_AUTHORITY,

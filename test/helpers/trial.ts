@@ -1,6 +1,6 @@
 import { type Address, getCompiledTransactionMessageDecoder, getTransactionDecoder } from '@solana/kit';
 import { isExactChangeError } from 'exact-change';
-import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change-sandbox';
 import { expect } from 'vitest';
 import { POOL_AUTHORITY } from '../../adapters/sandbox/venue/venue.mjs';
 import { SOLANA_MAINNET } from '../../src/network.js';

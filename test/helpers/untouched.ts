@@ -1,5 +1,5 @@
 import type { ErrorCode, ExactChangeError } from 'exact-change';
-import type { Sandbox } from 'exact-change/sandbox';
+import type { Sandbox } from 'exact-change-sandbox';
 import { expect } from 'vitest';
 import { failureOf, type Payer } from './payer.js';
 

@@ -1,5 +1,5 @@
 import type { CapUse, Client } from 'exact-change';
-import type { MintSymbol, Sandbox } from 'exact-change/sandbox';
+import type { MintSymbol, Sandbox } from 'exact-change-sandbox';
 import { expect } from 'vitest';
 import type { Attempt } from '../../src/journal/types.js';
 

@@ -1,5 +1,5 @@
 import { memoryJournal, SOLANA_MAINNET, type ClientOptions, type Plan, type Receipt, type SigningIntent } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { listOf } from '../helpers/attempts.js';
 import { startTaker } from '../helpers/bounds.js';

@@ -1,5 +1,5 @@
 import { memoryJournal } from 'exact-change';
-import { createSandbox, type Json, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Json, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createOperations } from '../../adapters/local/operations.js';
 import { parseLocalOptions } from '../../src/config/parse-options.js';

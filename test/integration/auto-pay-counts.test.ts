@@ -1,6 +1,6 @@
 import { address, type Address } from '@solana/kit';
 import { createClient, memoryJournal, SOLANA_MAINNET, type Attempt, type Journal } from 'exact-change';
-import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createOperations } from '../../adapters/local/operations.js';
 import { parseLocalOptions } from '../../src/config/parse-options.js';

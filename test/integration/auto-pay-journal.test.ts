@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { memoryJournal, remote, SOLANA_MAINNET, type Attempt, type Journal } from 'exact-change';
 import { fileJournal } from 'exact-change/journal/file';
 import { postgresJournal } from 'exact-change/journal/postgres';
-import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createOperations } from '../../adapters/local/operations.js';
 import { parseLocalOptions } from '../../src/config/parse-options.js';

@@ -1,5 +1,5 @@
 import { memoryJournal, SOLANA_MAINNET, type Attempt, type Journal } from 'exact-change';
-import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { listOf } from '../helpers/attempts.js';
 import { buyerOf, startService, type AutoPayService } from '../helpers/auto-pay.js';

@@ -1,5 +1,5 @@
 import { local, type ClientOptions, type SwapQuote, type SwapRequest, type Transport } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startTaker } from '../helpers/bounds.js';
 import { closePayers, payerOn } from '../helpers/payer.js';

@@ -1,5 +1,5 @@
 import { memoryJournal, SOLANA_MAINNET, type Attempt, type ClientOptions, type Journal } from 'exact-change';
-import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { MODE } from '../../adapters/sandbox/venue/venue.mjs';
 import { swapCostAfter } from '../../src/payments/execute/swap-cost.js';

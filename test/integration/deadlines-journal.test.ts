@@ -1,5 +1,5 @@
 import { isExactChangeError, memoryJournal, type Attempt, type ClientOptions, type Journal } from 'exact-change';
-import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { UNUSED, usedByCap } from '../helpers/worth.js';

@@ -1,6 +1,6 @@
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { isExactChangeError, type ClientOptions, type EventName } from 'exact-change';
-import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { systemRuntime } from '../../src/internal/runtime.js';
 import { until } from '../helpers/chain.js';

@@ -5,7 +5,7 @@ import { address } from '@solana/kit';
 import { local, memoryJournal } from 'exact-change';
 import { apiKeys, createHandler } from 'exact-change/http';
 import { serve, type Service } from 'exact-change/node';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { createWebhooks } from 'exact-change/webhooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runScript, type ExampleRun } from '../helpers/example.js';

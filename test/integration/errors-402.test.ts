@@ -1,5 +1,5 @@
 import { createClient, type Client, type ErrorCode } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { base64, entryV1, entryV2, envelopeV1, envelopeV2, KEYS, ODD_402S, type Odd402, type Verdict } from '../fixtures/malformed-402.js';
 import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';

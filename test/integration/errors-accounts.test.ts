@@ -1,6 +1,6 @@
 import { address } from '@solana/kit';
 import { receiptOf } from 'exact-change';
-import { createSandbox, type ChainAccount, type MintSymbol, type Sandbox, type SandboxMint } from 'exact-change/sandbox';
+import { createSandbox, type ChainAccount, type MintSymbol, type Sandbox, type SandboxMint } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { entryV2, envelopeV2 } from '../fixtures/malformed-402.js';
 import { tokenAccount } from '../helpers/chain.js';

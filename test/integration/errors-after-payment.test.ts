@@ -1,5 +1,5 @@
 import { receiptOf, type ClientOptions, type EventName, type Receipt } from 'exact-change';
-import { createSandbox, type AggregatorControls, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type AggregatorControls, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { entryV2, envelopeV2 } from '../fixtures/malformed-402.js';
 import { landed, signaturesOf, tokenAccount, tokenAmount, until } from '../helpers/chain.js';

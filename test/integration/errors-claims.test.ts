@@ -1,5 +1,5 @@
 import { address } from '@solana/kit';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { entryV2, envelopeV2 } from '../fixtures/malformed-402.js';
 import { mintBytes, TOKEN } from '../helpers/mint-bytes.js';

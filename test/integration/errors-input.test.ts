@@ -1,4 +1,4 @@
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { address } from '@solana/kit';
 import { memoryJournal, receiptOf, SOLANA_DEVNET, SOLANA_MAINNET } from 'exact-change';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';

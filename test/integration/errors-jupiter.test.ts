@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { ErrorCode, Retry } from 'exact-change';
-import { createSandbox, type AggregatorControls, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type AggregatorControls, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { exposed } from '../helpers/capture.js';
 import { closePayers, payerOn } from '../helpers/payer.js';

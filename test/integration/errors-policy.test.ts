@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { fileJournal } from 'exact-change/journal/file';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { until } from '../helpers/chain.js';
 import { closePayers, failureOf, payerOn } from '../helpers/payer.js';

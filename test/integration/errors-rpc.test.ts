@@ -1,7 +1,7 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { receiptOf, type ErrorCode } from 'exact-change';
-import { createSandbox, type NodeControls, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type NodeControls, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
 import { refusal } from '../helpers/untouched.js';

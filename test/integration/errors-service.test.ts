@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { HTTPInterceptor, local, remote, type ClientOptions, type ErrorCode } from 'exact-change';
 import { createHandler } from 'exact-change/http';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { closePayers, payerOn } from '../helpers/payer.js';
 import { refusal } from '../helpers/untouched.js';

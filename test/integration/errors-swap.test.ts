@@ -1,6 +1,6 @@
 import { address } from '@solana/kit';
 import { local, receiptOf, type SigningIntent, type Transport } from 'exact-change';
-import { createSandbox, type MintSymbol, type Sandbox, type VenueBehaviour } from 'exact-change/sandbox';
+import { createSandbox, type MintSymbol, type Sandbox, type VenueBehaviour } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { MODE, TARGET } from '../../adapters/sandbox/venue/venue.mjs';
 import { landed, rpc, signaturesOf, tokenAccount } from '../helpers/chain.js';

@@ -1,5 +1,5 @@
 import { isExactChangeError, remote, type AutoPayRequest } from 'exact-change';
-import type { MintSymbol } from 'exact-change/sandbox';
+import type { MintSymbol } from 'exact-change-sandbox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ATTACKER, MINTS, own, WALLET } from '../corpus/addresses.js';
 import { keyBytes } from '../corpus/accounts.js';

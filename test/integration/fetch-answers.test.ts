@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { encodePaymentRequiredHeader } from '@x402/core/http';
 import { receiptOf } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { clientOf, newBuyer, nextEvent, type Buyer } from '../helpers/fetch-buyer.js';
 import { expectSame, outcomeOf } from '../helpers/fetch-compare.js';

@@ -1,5 +1,5 @@
 import { createClient, receiptOf } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { failureOf, newBuyer, type Buyer } from '../helpers/fetch-buyer.js';
 import { expectSame } from '../helpers/fetch-compare.js';

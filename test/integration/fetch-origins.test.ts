@@ -1,7 +1,7 @@
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { isExactChangeError, receiptOf } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { failureOf, newBuyer, type Buyer } from '../helpers/fetch-buyer.js';
 import { holdsPayment, paymentOf, recording, type Seen } from '../helpers/fetch-record.js';

@@ -1,5 +1,5 @@
 import { isExactChangeError, receiptOf } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { failureOf, newBuyer, nextEvent, type Buyer } from '../helpers/fetch-buyer.js';
 import { expectSame, outcomeOf } from '../helpers/fetch-compare.js';

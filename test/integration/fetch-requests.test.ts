@@ -1,4 +1,4 @@
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newBuyer, type Buyer } from '../helpers/fetch-buyer.js';
 import { expectSame } from '../helpers/fetch-compare.js';

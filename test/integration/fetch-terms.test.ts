@@ -1,6 +1,6 @@
 import { encodePaymentRequiredHeader } from '@x402/core/http';
 import { isExactChangeError, receiptOf } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { failureOf, newBuyer, type Buyer } from '../helpers/fetch-buyer.js';
 import { outcomeOf } from '../helpers/fetch-compare.js';

@@ -1,5 +1,5 @@
 import { AccountRole, address, type AccountMeta, getAddressEncoder, type Address } from '@solana/kit';
-import { createSandbox, type MintSymbol, type Sandbox, type VenueBehaviour } from 'exact-change/sandbox';
+import { createSandbox, type MintSymbol, type Sandbox, type VenueBehaviour } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { MODE } from '../../adapters/sandbox/venue/venue.mjs';
 import { connectRpc } from '../../src/solana/rpc/connection.js';

@@ -1,6 +1,6 @@
 import { AccountRole, address, getAddressEncoder, type AccountMeta, type Address, type Instruction } from '@solana/kit';
 import { inspectSwap, isExactChangeError, local } from 'exact-change';
-import { createSandbox, type MintSymbol, type Sandbox, type VenueBehaviour } from 'exact-change/sandbox';
+import { createSandbox, type MintSymbol, type Sandbox, type VenueBehaviour } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { MODE } from '../../adapters/sandbox/venue/venue.mjs';
 import { connectRpc } from '../../src/solana/rpc/connection.js';

@@ -1,5 +1,5 @@
 import { address, type Address, getAddressEncoder } from '@solana/kit';
-import { type ChainAccount, createSandbox, type MintSymbol, type Sandbox } from 'exact-change/sandbox';
+import { type ChainAccount, createSandbox, type MintSymbol, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Instruction } from '../../src/solana/types.js';
 import { guard } from '../../src/swaps/firewall/guard.js';

@@ -13,7 +13,7 @@ import {
   type TokenBalance,
   type Transport,
 } from 'exact-change';
-import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { concat, keyBytes, nonceAccount, stakeAccount, table, u16, u32, u64, type Table } from '../corpus/accounts.js';
 import { ATTACKER, MINTS, PROGRAMS, someKey, SYSVARS, theirs } from '../corpus/addresses.js';

@@ -1,5 +1,5 @@
 import { AccountRole, address, type AccountMeta, type Address } from '@solana/kit';
-import { createSandbox, type Sandbox, type VenueBehaviour } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox, type VenueBehaviour } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { MODE, TARGET } from '../../adapters/sandbox/venue/venue.mjs';
 import { connectRpc } from '../../src/solana/rpc/connection.js';

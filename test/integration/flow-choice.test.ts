@@ -1,5 +1,5 @@
 import { createClient, type Client, type ClientOptions, type Plan } from 'exact-change';
-import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
+import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { landed, tokenAccount, tokenAmount } from '../helpers/chain.js';
 import { startSeller, type Offered, type Seller } from '../helpers/flow-seller.js';

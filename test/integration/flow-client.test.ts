@@ -10,7 +10,7 @@ import {
   type Journal,
   type Receipt,
 } from 'exact-change';
-import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
+import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startLegacySeller, type LegacySeller } from '../fixtures/legacy/seller.js';
 import { tokenAccount, tokenAmount, until } from '../helpers/chain.js';

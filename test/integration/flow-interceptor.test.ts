@@ -1,5 +1,5 @@
 import { HTTPInterceptor, receiptOf, type ClientEvent, type InterceptorOptions } from 'exact-change';
-import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
 import ky, { HTTPError } from 'ky';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { tokenAmount } from '../helpers/chain.js';

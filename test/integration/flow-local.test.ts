@@ -10,7 +10,7 @@ import {
   partiallySignTransaction,
 } from '@solana/kit';
 import { createClient, local, type AutoPayRequest, type Client, type PaymentResponseParts, type Transport } from 'exact-change';
-import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
+import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startLegacySeller, type LegacySeller } from '../fixtures/legacy/seller.js';
 import { landed, rpc, tokenAmount, until } from '../helpers/chain.js';

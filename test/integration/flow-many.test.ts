@@ -1,5 +1,5 @@
 import { createClient, memoryJournal, receiptOf, type Client, type ClientOptions } from 'exact-change';
-import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
+import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startLegacySeller, type LegacySeller } from '../fixtures/legacy/seller.js';
 import { signaturesOf, tokenAccount, tokenAmount, until } from '../helpers/chain.js';

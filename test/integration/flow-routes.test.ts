@@ -1,5 +1,5 @@
 import { createClient, receiptOf, type Client, type Receipt } from 'exact-change';
-import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
+import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { POOL_AUTHORITY, VENUE } from '../../adapters/sandbox/venue/venue.mjs';
 import { LEGACY_PRICE, startLegacySeller, type LegacySeller } from '../fixtures/legacy/seller.js';

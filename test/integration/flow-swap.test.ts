@@ -1,5 +1,5 @@
 import { createClient, type Client, type ClientOptions, type SwapResult } from 'exact-change';
-import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
+import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { POOL_AUTHORITY } from '../../adapters/sandbox/venue/venue.mjs';
 import { landed, rpc, tokenAccount, tokenAmount } from '../helpers/chain.js';

@@ -1,5 +1,5 @@
 import { createClient, type Client } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { until } from '../helpers/chain.js';
 

@@ -1,6 +1,6 @@
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { memoryJournal, SOLANA_MAINNET, type Attempt, type Journal } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createCoordination } from '../../src/journal/coordination.js';
 import { envelopeV2 } from '../fixtures/malformed-402.js';

@@ -2,7 +2,7 @@ import { createKeyPairSignerFromBytes } from '@solana/kit';
 import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
 import { ExactSvmScheme } from '@x402/svm/exact/client';
 import { memoryJournal, SOLANA_MAINNET, type ClientOptions } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { fingerprintOf } from '../../src/payments/plan/fingerprint.js';
 import type { Attempt } from '../../src/journal/types.js';

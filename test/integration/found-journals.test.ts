@@ -1,6 +1,6 @@
 import { SOLANA_MAINNET } from 'exact-change';
 import { postgresJournal } from 'exact-change/journal/postgres';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { attemptOf, dayCap, listOf } from '../helpers/attempts.js';

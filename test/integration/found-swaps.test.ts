@@ -1,5 +1,5 @@
 import { memoryJournal, SOLANA_MAINNET, type Attempt, type ClientOptions, type Journal, type Plan } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { listOf } from '../helpers/attempts.js';
 import { until } from '../helpers/chain.js';

@@ -1,7 +1,7 @@
 import { AccountRole, address, type AccountMeta, type Address, getAddressEncoder, type Instruction } from '@solana/kit';
 import { Connection, PublicKey } from '@solana/web3.js';
 import { type ErrorCode, inspectSwap, type InspectOptions, type SwapVerdict } from 'exact-change';
-import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet, type VenueBehaviour } from 'exact-change/sandbox';
+import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet, type VenueBehaviour } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { MODE, TARGET, VENUE } from '../../adapters/sandbox/venue/venue.mjs';
 import { type Making, makes, temporaryAt } from '../corpus/temporary.js';

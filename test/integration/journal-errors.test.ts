@@ -1,5 +1,5 @@
 import { memoryJournal, SOLANA_MAINNET, TransportError, type Attempt, type ClientOptions, type Journal } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { listOf } from '../helpers/attempts.js';

@@ -1,5 +1,5 @@
 import { memoryJournal, type ClientOptions, type WebhookEvent } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { withOutbox } from '../contract/outbox-contract.js';
 import { until } from '../helpers/chain.js';

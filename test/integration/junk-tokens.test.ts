@@ -1,6 +1,6 @@
 import { address, generateKeyPairSigner } from '@solana/kit';
 import { receiptOf } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { mintBytes, TOKEN } from '../helpers/mint-bytes.js';
 import { closePayers, payerOn, type Payer } from '../helpers/payer.js';

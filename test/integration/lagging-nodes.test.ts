@@ -1,5 +1,5 @@
 import { address } from '@solana/kit';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '../helpers/chain.js';
 import { JOURNALS, journalsOfAllKinds } from '../helpers/journals.js';

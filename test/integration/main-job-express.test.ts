@@ -1,6 +1,6 @@
 import { createClient, local, type PaymentResult } from 'exact-change';
 import { apiKeys, createHandler } from 'exact-change/http';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { sign, termsOf } from '../contract/transport-contract.js';
 import { findNeedles, keyNeedles, tap, type Needle, type Tap } from '../helpers/capture.js';

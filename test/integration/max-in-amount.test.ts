@@ -1,5 +1,5 @@
 import { createClient } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 let sandbox: Sandbox;

@@ -1,5 +1,5 @@
 import { createClient, type Receipt } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { faremeterEntry, faremeterTakes } from '../fixtures/faremeter.js';
 import { startLegacySeller } from '../fixtures/legacy/seller.js';

@@ -4,7 +4,7 @@ import { PaymentRequiredV2Schema } from '@x402/core/schemas';
 import { wrapFetchWithPayment, x402Client, x402HTTPClient } from '@x402/fetch';
 import { appendPaymentIdentifierToExtensions, isPaymentIdentifierExtension } from '@x402/extensions/payment-identifier';
 import { ExactSvmScheme } from '@x402/svm/exact/client';
-import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
+import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 const MAINNET = 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp';

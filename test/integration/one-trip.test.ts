@@ -8,7 +8,7 @@ import {
   type SwapQuote,
   type SwapTransaction,
 } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ATTACKER } from '../corpus/addresses.js';
 import { transferSol } from '../corpus/instructions.js';

@@ -1,5 +1,5 @@
 import { memoryJournal, receiptOf, SOLANA_MAINNET, type ClientOptions } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { entryV2, envelopeV2 } from '../fixtures/malformed-402.js';
 import { landed, signaturesOf, tokenAccount, until } from '../helpers/chain.js';

@@ -1,5 +1,5 @@
 import { parsePaymentRequired, type ClientEvent, type PaymentRequired, type SigningIntent } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { closePayers, failureOf, payerOn, recordingSigner } from '../helpers/payer.js';
 

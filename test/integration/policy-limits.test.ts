@@ -1,5 +1,5 @@
 import type { CapUse, ClientOptions, LimitOptions } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { landed, signaturesOf, tokenAccount, tokenAmount, until } from '../helpers/chain.js';

@@ -1,5 +1,5 @@
 import { SOLANA_DEVNET, type ClientOptions, type ListOptions } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV1, envelopeV2 } from '../fixtures/malformed-402.js';
 import { closePayers, payerOn, type Payer } from '../helpers/payer.js';

@@ -1,5 +1,5 @@
 import { memoryJournal, type Receipt, type ReceiptFilter } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTaker } from '../helpers/bounds.js';
 import { listOf } from '../helpers/attempts.js';

@@ -1,6 +1,6 @@
 import { createClient, HTTPInterceptor, local, receiptOf, type ClientOptions, type Transport } from 'exact-change';
 import { createHandler } from 'exact-change/http';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { findNeedles, keyNeedles, tap, type Tap } from '../helpers/capture.js';
 import { landed } from '../helpers/chain.js';

@@ -1,5 +1,5 @@
 import { receiptOf, type ClientOptions, type PayingRequestInit } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { landed, until } from '../helpers/chain.js';

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { receiptOf, type ClientOptions } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { envelopeV2 } from '../fixtures/malformed-402.js';
 import { landed, signaturesOf, tokenAccount, until } from '../helpers/chain.js';

@@ -1,6 +1,6 @@
 import { address } from '@solana/kit';
 import { createClient } from 'exact-change';
-import { createSandbox, type NewMint, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type NewMint, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { POOL_AUTHORITY } from '../../adapters/sandbox/venue/venue.mjs';
 import { tokenAccount } from '../helpers/chain.js';

@@ -9,7 +9,7 @@ import {
   getTransactionDecoder,
   partiallySignTransaction,
 } from '@solana/kit';
-import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
+import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { MODE } from '../../adapters/sandbox/venue/venue.mjs';
 

@@ -1,4 +1,4 @@
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 
 const LABELS = '/swap/v1/program-id-to-label';

@@ -1,5 +1,5 @@
 import { createKeyPairSignerFromBytes, getBase58Encoder } from '@solana/kit';
-import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
 import { createPaymentHeader } from 'x402/client';
 import { PaymentRequirementsSchema, settleResponseFromHeader } from 'x402/types';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';

@@ -11,7 +11,7 @@ import {
   type Journal,
 } from 'exact-change';
 import { apiKeys } from 'exact-change/http';
-import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { errorChain, exposed, findNeedles, keyNeedles, tap, tapSocket, type Needle, type Tap } from '../helpers/capture.js';

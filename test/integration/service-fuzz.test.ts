@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { local } from 'exact-change';
 import { createHandler } from 'exact-change/http';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { operations } from '../../src/wire/operations.js';
 import { problem, PROBLEM_TYPE } from '../../src/wire/problem.js';

@@ -1,7 +1,7 @@
 import { address as toAddress } from '@solana/kit';
 import { createClient, local } from 'exact-change';
 import { createHandler } from 'exact-change/http';
-import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { coalesced } from '../../adapters/http/coalesced.js';
 import { rpc, until } from '../helpers/chain.js';

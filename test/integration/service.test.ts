@@ -10,7 +10,7 @@ import {
 } from '@solana/kit';
 import { local } from 'exact-change';
 import { apiKeys, createHandler } from 'exact-change/http';
-import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
+import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { base64, envelopeV2 } from '../fixtures/malformed-402.js';
 import { startLegacySeller, type LegacySeller } from '../fixtures/legacy/seller.js';

@@ -1,5 +1,5 @@
 import type { ClientOptions, SigningIntent } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { closePayers, failureOf, payerOn, recordingSigner } from '../helpers/payer.js';
 import { paidOf } from '../helpers/worth.js';

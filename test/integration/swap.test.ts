@@ -1,5 +1,5 @@
 import { address, getCompiledTransactionMessageDecoder, getTransactionDecoder, type Address } from '@solana/kit';
-import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
+import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createJupiterHttp } from '../../src/swaps/jupiter/http.js';
 import { SOLANA_MAINNET } from '../../src/network.js';

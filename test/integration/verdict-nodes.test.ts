@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { ClientOptions, EventName } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterEach, beforeAll, afterAll, describe, expect, it } from 'vitest';
 import { rpc, tokenAmount, until } from '../helpers/chain.js';
 import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';

@@ -1,6 +1,6 @@
 import { address } from '@solana/kit';
 import { memoryJournal, type ClientOptions, type CostParts, type Receipt } from 'exact-change';
-import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
+import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { listOf } from '../helpers/attempts.js';
 import { buyerOf, startService, type AutoPayService } from '../helpers/auto-pay.js';

@@ -1,4 +1,4 @@
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { buyerOf, startService } from '../helpers/auto-pay.js';
 import { JOURNALS, journalsOfAllKinds } from '../helpers/journals.js';

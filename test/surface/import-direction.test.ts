@@ -120,7 +120,7 @@ describe('import direction', () => {
       'src/solana/buffer.ts': "import { Buffer } from 'buffer';",
       'adapters/local/index.ts': "import type { Transport } from '../../src/transport.js';",
       'adapters/sandbox/index.ts': "import { createServer } from 'node:http'; import { address } from '@solana/kit';",
-      'examples/demo.ts': "import { startSandbox } from 'exact-change/sandbox'; import { paint } from './paint.js';",
+      'examples/demo.ts': "import { startSandbox } from 'exact-change-sandbox'; import { paint } from './paint.js';",
       'test/integration/pay.test.ts': "import { createClient } from '../../src/index.js';",
     };
     expect(check(files)).toEqual([]);

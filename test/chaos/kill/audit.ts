@@ -1,4 +1,4 @@
-import type { Sandbox } from 'exact-change/sandbox';
+import type { Sandbox } from 'exact-change-sandbox';
 import { expect } from 'vitest';
 import { landed } from '../../helpers/chain.js';
 import { attemptsIn, linesOf, movesOf, usdcOf, type Line } from './evidence.js';

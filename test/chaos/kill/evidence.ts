@@ -3,7 +3,7 @@ import { copyFile } from 'node:fs/promises';
 import { address, getBase58Decoder, getTransactionDecoder } from '@solana/kit';
 import { SOLANA_MAINNET, type Attempt } from 'exact-change';
 import { fileJournal } from 'exact-change/journal/file';
-import type { Sandbox } from 'exact-change/sandbox';
+import type { Sandbox } from 'exact-change-sandbox';
 import { landed, signaturesOf, tokenAccount, tokenAmount } from '../../helpers/chain.js';
 
 /** A transaction of the wallet, by what it moved of its USDC. */

@@ -1,4 +1,4 @@
-import type { Sandbox } from 'exact-change/sandbox';
+import type { Sandbox } from 'exact-change-sandbox';
 import type { Kill } from './points.js';
 
 /** How long the facilitator thinks before it does its part: long enough for the process that waits for it to be killed. */

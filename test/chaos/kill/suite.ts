@@ -1,4 +1,4 @@
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, beforeAll, it } from 'vitest';
 import { buildChild, type ChildProgram } from './child-program.js';
 import { points } from './points.js';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Attempt } from 'exact-change';
-import type { Sandbox, SandboxWallet } from 'exact-change/sandbox';
+import type { Sandbox, SandboxWallet } from 'exact-change-sandbox';
 import { expect } from 'vitest';
 import { audit } from './audit.js';
 import type { ChildProgram, Ended } from './child-program.js';

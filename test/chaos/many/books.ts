@@ -1,6 +1,6 @@
 import { getBase58Decoder } from '@solana/kit';
 import { SOLANA_MAINNET, type Journal } from 'exact-change';
-import type { Sandbox } from 'exact-change/sandbox';
+import type { Sandbox } from 'exact-change-sandbox';
 import { expect } from 'vitest';
 import { rpc, signaturesOf, tokenAccount, tokenAmount } from '../../helpers/chain.js';
 

@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { createClient, type ClientOptions } from 'exact-change';
 import { postgresJournal } from 'exact-change/journal/postgres';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startPostgres, type Postgres } from '../../helpers/postgres.js';
 import type { Bought } from './buy-all.js';

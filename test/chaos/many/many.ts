@@ -1,5 +1,5 @@
 import { SOLANA_MAINNET, type Client, type Journal } from 'exact-change';
-import type { Sandbox } from 'exact-change/sandbox';
+import type { Sandbox } from 'exact-change-sandbox';
 import { expect } from 'vitest';
 import { listOf } from '../../helpers/attempts.js';
 import { tokenAmount, until } from '../../helpers/chain.js';

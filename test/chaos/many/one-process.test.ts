@@ -1,5 +1,5 @@
 import { createClient, memoryJournal, type Journal } from 'exact-change';
-import { createSandbox, type Sandbox } from 'exact-change/sandbox';
+import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buyAll } from './buy-all.js';
 import { faultyFetch } from './faulty-fetch.js';

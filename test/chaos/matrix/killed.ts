@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ClientOptions, PayingRequestInit } from 'exact-change';
 import { fileJournal } from 'exact-change/journal/file';
-import type { MintSymbol } from 'exact-change/sandbox';
+import type { MintSymbol } from 'exact-change-sandbox';
 import { build } from 'esbuild';
 import { until } from '../../helpers/chain.js';
 import { balancesOf, TIMEOUTS, type Buyer, type World } from './world.js';

@@ -1,4 +1,4 @@
-import type { Json } from 'exact-change/sandbox';
+import type { Json } from 'exact-change-sandbox';
 import { expect } from 'vitest';
 import { MODE } from '../../../adapters/sandbox/venue/venue.mjs';
 import { killed } from './killed.js';

@@ -1,5 +1,5 @@
 import { receiptOf, SOLANA_MAINNET, type Attempt, type Client, type Receipt } from 'exact-change';
-import type { MintSymbol, Sandbox, ServedRequest } from 'exact-change/sandbox';
+import type { MintSymbol, Sandbox, ServedRequest } from 'exact-change-sandbox';
 import { expect } from 'vitest';
 import { walletOf } from '../../../src/journal/registry.js';
 import { landed, signaturesOf, tokenAccount, until, type ChainTransaction } from '../../helpers/chain.js';

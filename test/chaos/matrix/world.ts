@@ -9,7 +9,7 @@ import {
   type Journal,
   type PayingRequestInit,
 } from 'exact-change';
-import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change/sandbox';
+import { createSandbox, type MintSymbol, type Sandbox, type SandboxWallet } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll } from 'vitest';
 import { closePayers, payerOf, type Payer } from '../../helpers/payer.js';
 import { startSeller, type Seller, type SellerHandler } from '../../helpers/seller.js';
