@@ -5,7 +5,7 @@ import { openLoop, percentile, statuses, type Timed } from './service/open-loop.
 import { API_KEY, startPart, type Chain, type Figures } from './service/roles.js';
 
 // `npm run bench:sockets [-- --seconds 30 --sockets 1000]`: good requests to the service's local endpoints, first alone and then while it is attacked from as many
-// sockets at once: headers and bodies a byte at a time, requests without end whose answers nobody reads, bodies of 10 MB, JSON nested to the depths. Each that is
+// sockets at once: headers and bodies a byte at a time, requests without end whose answers are not read, bodies of 10 MB, JSON nested to the depths. Each that is
 // cut off comes back. Printed: what that costs the good ones, as a ratio too, and when the attackers were cut off.
 
 const { seconds, sockets } = parseArgs({
@@ -100,7 +100,7 @@ function flood(socket: Socket): void {
   more();
 }
 
-/** Keeps so many sockets at it, each attack with as many; who is cut off comes back. */
+/** Keeps so many sockets at it, each attack with as many; a socket that is cut off is opened again. */
 function startAttack(count: number) {
   const tolls = new Map<Attack, Toll>(ATTACKS.map((one) => [one, { opened: 0, livedMs: [] }]));
   const open = new Map<Socket, readonly [Attack, number]>();

@@ -111,7 +111,7 @@ const endpoint = {
   wallets: [WALLET],
   createdAt: 1_767_225_600_000,
 };
-/** The secret of nobody, made of zeros. */
+/** A secret without an endpoint, made of zeros. */
 const told = { ...endpoint, secret: `whsec_${'A'.repeat(32)}` };
 const asked = { url: endpoint.url, events: endpoint.events, wallets: endpoint.wallets };
 const unknownEvent = new ConfigError('invalid_option', `Field events[0] must be one of ${webhookEvents.join(', ')}.`, {

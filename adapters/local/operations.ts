@@ -27,7 +27,7 @@ import { allBalances, balancesOf, type AccountReads } from './balance.js';
 import { parsedPayment } from '../../src/service/parse-payment.js';
 
 // Jupiter's /build has no quote without a taker; before one is known, an address of no wallet is given. What is built is built for the wallet.
-const NOBODY = '1nc1nerator11111111111111111111111111111111';
+const NO_WALLET = '1nc1nerator11111111111111111111111111111111';
 
 const BLOCKHASH_MAX_AGE_MS = 2_000;
 
@@ -38,7 +38,7 @@ export interface LocalOperations extends Required<Omit<Transport, 'distant'>> {
 }
 
 /** @internal The operations of the local transport, loaded with web3.js and the rest when first needed. */
-export function createOperations(settings: LocalSettings, given: Rpc | undefined, taker: Address = NOBODY): LocalOperations {
+export function createOperations(settings: LocalSettings, given: Rpc | undefined, taker: Address = NO_WALLET): LocalOperations {
   const { network, policy, runtime } = settings;
   const rpc = given ?? connectTo(settings);
   const provider = jupiter(settings, taker);

@@ -21,7 +21,7 @@ const figures = (): Figures => {
 
 process.once('message', (role) => {
   process.on('message', () => process.send?.(figures()));
-  void started(role as Role).then((facts) => process.send?.(facts)); // Nobody but roles.ts sends one.
+  void started(role as Role).then((facts) => process.send?.(facts)); // Only roles.ts sends one.
 });
 process.on('disconnect', () => process.exit());
 

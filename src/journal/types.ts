@@ -143,7 +143,7 @@ export interface Journal {
   reserve(attempt: Attempt, caps: readonly Cap[]): Promise<CapBlock | KeyTaken | undefined>;
   /**
    * Replaces an attempt as a whole: what the next state lacks, its key too, is gone. Where `mayFollow` says that the state cannot follow,
-   * a decided attempt stays as it is. Rejects where another one is, or was released: another process took it for dead, and it must not go on; and where
+   * a decided attempt stays as it is. Rejects where another one is, or was released: another process took it for an orphan, and it must not go on; and where
    * `dropsSwap` says that it would end an attempt as if a swap that it has signed since were not there.
    */
   put(attempt: Attempt): Promise<void>;

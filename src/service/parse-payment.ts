@@ -5,12 +5,12 @@ import type { PaymentRequired } from '../protocols/x402/types.js';
 import type { ParsedOffer, ParsedPayment, PaymentResponseParts } from '../transport.js';
 
 // Which wallet will pay is not known here, and no payee is this one.
-const NOBODY = '1nc1nerator11111111111111111111111111111111';
+const NO_WALLET = '1nc1nerator11111111111111111111111111111111';
 
 /** The terms of a 402, each entry normalised. Throws `malformed_payment_required` where there are none, or they cannot be read. */
 export function parsedPayment(parts: PaymentResponseParts, network: string): ParsedPayment {
   const terms = termsOf(parts);
-  return { x402Version: terms.x402Version, offers: readOffers(terms, network, NOBODY).map((reading) => parsedOffer(reading, terms)) };
+  return { x402Version: terms.x402Version, offers: readOffers(terms, network, NO_WALLET).map((reading) => parsedOffer(reading, terms)) };
 }
 
 /** The terms of a 402. Throws `malformed_payment_required`. */

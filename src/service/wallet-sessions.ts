@@ -28,7 +28,7 @@ export interface WalletSession {
   watch(attempt: PaidAttempt): Promise<void>;
   /** Sends a swap until it is decided and puts that on record, in the background. Undefined where this closes before. */
   keep(attempt: SwapAttempt): Promise<Landed | undefined>;
-  /** Lets go of an attempt, unless a swap of it is kept: without its claim it would be taken for a dead call's. */
+  /** Lets go of an attempt, unless a swap of it is kept: without its claim it would be taken for an orphan. */
   letGo(id: string): Promise<void>;
 }
 

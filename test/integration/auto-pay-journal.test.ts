@@ -384,7 +384,7 @@ describe('what is handed over', () => {
     };
     const service = await serve(journal);
     const wallet = await sandbox.createWallet({ USDC: '1' });
-    // One in flight keeps what is reserved from being taken for what a dead process left.
+    // One in flight keeps what is reserved from being taken for what an ended process left.
     const before = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
     await before.post(service, { signedPayment: await before.sign((await before.post(service)).body.payment?.transaction) });
     const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`, fixed);
@@ -531,7 +531,7 @@ describe('a transport with a journal', () => {
     const service = await serve(theirs);
     const wallet = await sandbox.createWallet({ USDC: '1' });
     const buyer = await buyerOf(wallet, `${sandbox.apiUrl}/usdc`);
-    // Of the same wallet, so that it is at this one's desk all the time.
+    // Of the same wallet, so that it is in this one's session all the time.
     const asked = { paymentRequired: buyer.paymentRequired, wallet: wallet.address };
     const own = await transport.autoPay({
       ...asked,

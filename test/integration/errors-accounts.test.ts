@@ -68,7 +68,7 @@ const ownAccount = (owner: string, symbol: MintSymbol) => tokenAccount(owner, sa
 
 // Offsets in a token account.
 const [OWNER, STATE, DELEGATE, CLOSE_AUTHORITY] = [32, 108, 72, 129];
-const somebody = Uint8Array.from([1, 0, 0, 0, ...new Uint8Array(32).fill(7)]);
+const stranger = Uint8Array.from([1, 0, 0, 0, ...new Uint8Array(32).fill(7)]);
 
 describe('payees that cannot be paid', () => {
   it('one without a token account', async () => {
@@ -148,7 +148,7 @@ describe('own accounts that cannot be used', () => {
   ] as const)('one that %s, for a swap', async (_, offset) => {
     const payer = await payerOn(sandbox, { USDC: '0.001', SOL: '1', BONK: '5000000' }, { autoSwap: true });
     const account = await ownAccount(payer.address, 'USDC');
-    rewrite(account, (data) => data.set(somebody, offset));
+    rewrite(account, (data) => data.set(stranger, offset));
     const error = await refusal(sandbox, payer, 'account_unusable', () => payer.client.fetch(`${sandbox.apiUrl}/usdc`));
     expect(error.details.account).toBe(account);
   });

@@ -176,7 +176,7 @@ describe('an attempt that was released meanwhile', () => {
         journal,
         policy: {
           approve: async () => {
-            // What another process does that takes this one for dead.
+            // What another process does that takes this one's attempt for an orphan.
             for (const { id } of await stored(journal, payer)) await journal.release(id);
             return true;
           },

@@ -163,8 +163,8 @@ describe('the service over a socket', () => {
       code: 'amount_over_limit',
       details: { limit: '9999' },
     });
-    const nobody = await sandbox.createWallet({});
-    expect(await get(`/api/balance?wallet=${wallet.address}&mint=${nobody.address}`)).toMatchObject({ status: 422, code: 'unknown_mint' });
+    const empty = await sandbox.createWallet({});
+    expect(await get(`/api/balance?wallet=${wallet.address}&mint=${empty.address}`)).toMatchObject({ status: 422, code: 'unknown_mint' });
   });
 
   it('says after a swap what the swap changed, also where the payment then cannot be made', async () => {

@@ -58,7 +58,7 @@ export function sharedClaims(session: Session, database: Database, { claims }: T
     },
     async restore(query, line) {
       await write(query, [...mine], line);
-      // What the dead left. An instance that lost its connection and has not got another one yet writes its claims again, as above.
+      // What instances left that have ended. An instance that lost its connection and has not got another one yet writes its claims again, as above.
       await query(`delete from ${claims} where holder not in (${HOLDERS})`);
     },
     async clear(direct) {

@@ -77,7 +77,7 @@ export async function present(context: PaymentContext, open: OpenPayment, showin
     throw error;
   } finally {
     deadline.stop();
-    // First, so that a process that takes it for a dead call's finds the record that this one works on.
+    // First, so that a process that takes it for an orphan finds the record that this one works on.
     void monitorPayment(context, open, emit);
     if (!isAwaited) void releaseClaim(context, open, undefined, body);
     if (showing.keepsClaim !== true) await releaseClaim(context, open, call.signal);

@@ -221,7 +221,7 @@ function costsLess(a: Funded, b: Funded): boolean {
   return cost(a) * broughtBy(b.funding) < cost(b) * broughtBy(a.funding);
 }
 
-/** What concerns one offer refuses that offer; what concerns everything (a dead node, say) ends the call. */
+/** What concerns one offer refuses that offer; what concerns everything (a node that is down, say) ends the call. */
 function asRefusal(error: unknown): ExactChangeError {
   if (isExactChangeError(error) && ['QuoteError', 'FundsError', 'PolicyError'].includes(error.name)) return error;
   throw error;

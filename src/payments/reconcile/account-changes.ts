@@ -6,7 +6,7 @@ import type { Address } from '../../solana/types.js';
 // The facilitator has waited for confirmation before the answer, so the first look mostly suffices.
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 10_000;
-// A subscription may be dead without a word of it.
+// A subscription may have ended without a word of it.
 const SAFETY_MS = 20_000;
 
 // A node may tell of a change a moment before its history shows it.

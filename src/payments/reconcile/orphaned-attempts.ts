@@ -32,7 +32,7 @@ export interface ReleasedOrphans {
   readonly abandoned: readonly Attempt[];
 }
 
-/** Gives back what dead calls reserved and held. A swap that they signed stays on record until it can land no more, and what swaps cost stays. */
+/** Gives back what orphaned attempts reserved and held. A swap that they signed stays on record until it can land no more, and what swaps cost stays. */
 export async function releaseOrphans(context: PaymentContext): Promise<ReleasedOrphans> {
   const dead = await orphanedAttempts(context, 'reserved');
   const abandoned: Attempt[] = [];

@@ -31,7 +31,7 @@ export function resumeWithNextCall(context: PaymentContext): void {
   context.recovery.started = undefined;
 }
 
-/** Gives back what dead calls reserved and held. Returns whether there was anything. */
+/** Gives back what orphaned attempts reserved and held. Returns whether there was anything. */
 export async function freeOrphanedBudget(context: PaymentContext): Promise<boolean> {
   const { freed, abandoned } = await releaseOrphans(context);
   for (const one of abandoned) void waitForSwap(context, one);
@@ -71,7 +71,7 @@ interface Unfinished {
   readonly abandoned: readonly Attempt[];
 }
 
-/** Frees what dead calls reserved, and finds what else they left. */
+/** Frees what orphaned attempts reserved, and finds what else earlier processes left. */
 async function collectUnfinished(context: PaymentContext): Promise<Unfinished> {
   const [signed, abandoned] = await Promise.all([orphanedAttempts(context, 'signed'), orphanedAttempts(context, 'abandoned')]);
   const open: OpenPayment[] = [];

@@ -38,7 +38,7 @@ export async function takeChanges(context: PaymentContext): Promise<(Receipt | F
     if (open.has(id) && state !== 'signed') decided.push(receipt);
   }
   for (const { id } of decided) open.delete(id);
-  // One that was taken for dead and went on has its receipt.
+  // One that was taken for an orphan and went on has its receipt.
   const given = [...freed.values()].filter(({ id }) => !signed.has(id));
   freed.clear();
   return [...decided, ...given];

@@ -13,7 +13,7 @@ row(worldsOfFile(), '8', {
     const unsigned = await killed(world, 'a', { at: 'before signing swap' });
     await bought(world.buy(unsigned, 'a'));
     expect(signedBy(unsigned)).toEqual(['swap', 'payment']);
-    // What the dead process signed is what lands; there is no other.
+    // What the killed process signed is what lands; there is no other.
     const signed = await killed(world, 'b', { at: 'after writing swap' });
     const [attempt] = await attemptsOf(signed);
     const signature = attempt?.swap?.signature ?? '';

@@ -50,7 +50,7 @@ row(worlds, '17', {
     world.onClose(() => rm(directory, { recursive: true, force: true }));
     const path = join(directory, 'payments.jsonl');
     let isDead = false;
-    // It takes each message and answers none, until the process that sent it is dead.
+    // It takes each message and answers none, until the process that sent it has ended.
     const receiver = await receiving(world, (response, before) => {
       if (isDead) accept(response, before);
     });

@@ -3,7 +3,7 @@ import { emptyBalance, type AccountBalance } from '../../../src/journal/account-
 import { createLedger, ledgerOver } from '../../../src/journal/balance-ledger.js';
 import { seenSince } from '../../helpers/seen-since.js';
 
-// What is known and held after what, is the book's: see book.test.ts. What processes share is in test/contract/coordination-contract.ts.
+// What is known and held after what, is the balance's: see account-balance.test.ts. What processes share is in test/contract/coordination-contract.ts.
 
 /** Taken, of a balance that is of no slot. */
 const TAKEN = { before: undefined };

@@ -175,7 +175,7 @@ describe('forms that are not understood', () => {
 });
 
 /** An address with a key to it. */
-const SOMEBODY = createSeedSigner(new Uint8Array(32).fill(5)).address;
+const OUTSIDER = createSeedSigner(new Uint8Array(32).fill(5)).address;
 
 describe('what else the venue could reach', () => {
   const wallet = getAddressEncoder().encode(WALLET);
@@ -244,9 +244,9 @@ describe('what else the venue could reach', () => {
       TOKEN_PROGRAM,
       Uint8Array.from({ length: 82 }, (_byte, index) => Number(index === 45)),
     );
-    const other = vacant(SOMEBODY, TOKEN_PROGRAM);
+    const other = vacant(OUTSIDER, TOKEN_PROGRAM);
     expect(() => checkExposure(WALLET, [other])).not.toThrow();
-    expect(() => checkExposure(WALLET, [other, { ...readonly(mint), address: SOMEBODY }])).toThrow(broken);
+    expect(() => checkExposure(WALLET, [other, { ...readonly(mint), address: OUTSIDER }])).toThrow(broken);
     // A venue's own, such as a part of its price range that was never traded in.
     expect(() => checkExposure(WALLET, [writable(held, someKey(60))])).not.toThrow();
   });
