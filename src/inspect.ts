@@ -1,8 +1,9 @@
+import { refuse, refuseUnknown } from './internal/options.js';
 import { toAmount } from './amount.js';
-import { parseLocalOptions, refuseUnknown } from './config/parse-options.js';
+import { parseLocalOptions } from './config/parse-options.js';
 import type { LocalOptions, LocalSettings } from './config/options.js';
 import { parseMint } from './config/swap-request.js';
-import { readAddress, readUnits, refuse } from './policy/read.js';
+import { readAddress, readUnits } from './policy/read.js';
 import type { SwapVerdict } from './swaps/firewall/verdict.js';
 
 /** What a foreign swap transaction is expected to do, and the node that knows. */

@@ -83,6 +83,9 @@ export interface ReceiptFilter {
   readonly until?: number;
 }
 
+/** @internal The fields of a {@link ReceiptFilter}: one that is misspelt would list everything. */
+export const receiptFields: readonly (keyof ReceiptFilter)[] = ['state', 'host', 'payTo', 'mint', 'since', 'until'];
+
 /** @internal Whether a receipt is one that a filter asks for. */
 export function fits(receipt: Receipt, { state, host, payTo, mint, since, until }: ReceiptFilter): boolean {
   if (since !== undefined && receipt.at < since) return false;

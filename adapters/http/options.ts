@@ -1,4 +1,4 @@
-import { refuse } from '../../src/policy/read.js';
+import { refuse, refuseUnknown } from '../../src/internal/options.js';
 import type { WebhookRegistry } from '../webhooks/types.js';
 import type { CallerOf } from './caller.js';
 
@@ -72,8 +72,7 @@ const NAMES: readonly string[] = [
 /** Checks options and fills in the defaults. Throws `ConfigError` (`invalid_option`). */
 export function parseHandlerOptions(options: HandlerOptions): HandlerSettings {
   // A misspelt authorize would leave the service open.
-  const unknown = Object.keys(options).find((name) => !NAMES.includes(name));
-  if (unknown !== undefined) throw refuse(unknown, 'is not known. Check its spelling.');
+  refuseUnknown(options, NAMES);
   return {
     basePath: parseBasePath(options.basePath ?? ''),
     maxBodyBytes: parseWhole('maxBodyBytes', options.maxBodyBytes ?? 65_536),

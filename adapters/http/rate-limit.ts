@@ -1,4 +1,4 @@
-import { refuse } from '../../src/policy/read.js';
+import { refuse } from '../../src/internal/options.js';
 
 export interface RateLimitOptions {
   /** Requests of one caller in a minute; as many may come at once. */

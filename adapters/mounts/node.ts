@@ -1,3 +1,4 @@
+import { refuse, refuseUnknown } from '../../src/internal/options.js';
 /**
  * A service under Node, in a server of its own or of yours.
  *
@@ -5,7 +6,6 @@
  */
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { isLoopback } from '../../src/internal/loopback.js';
-import { refuse } from '../../src/policy/read.js';
 import type { FetchHandler } from './fetch-handler.js';
 import { exchange } from './node/exchange.js';
 import { watchSockets } from './node/sockets.js';
@@ -86,8 +86,7 @@ function listener(handler: FetchHandler, hosts: readonly string[] | undefined, o
  * const service = await serve(createHandler(local(), { authorize: apiKeys([apiKey]) }), { port: 4021 });
  */
 export function serve(handler: FetchHandler, options: ServeOptions): Promise<Service> {
-  const unknown = Object.keys(options).find((name) => !NAMES.includes(name));
-  if (unknown !== undefined) throw refuse(unknown, 'is not known. Check its spelling.');
+  refuseUnknown(options, NAMES);
   const { hostname = '127.0.0.1', onError = () => undefined } = options;
   const port = readWhole('port', options.port, 0, 65_535);
   const headersTimeout = readWhole('headersTimeoutMs', options.headersTimeoutMs ?? 10_000, 1);

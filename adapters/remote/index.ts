@@ -1,7 +1,7 @@
+import { refuse, refuseUnknown } from '../../src/internal/options.js';
 import type { Composition } from '../../src/payments/context.js';
-import { globalFetch, parseFetch, parseMs, refuseUnknown, SERVICE_MS } from '../../src/config/parse-options.js';
+import { globalFetch, parseFetch, parseMs, SERVICE_MS } from '../../src/config/parse-options.js';
 import { parseServiceUrl } from '../../src/config/addresses.js';
-import { refuse } from '../../src/policy/read.js';
 import { hideHeaders } from '../../src/internal/redact.js';
 import { systemRuntime, type Runtime } from '../../src/internal/runtime.js';
 import type { Transport } from '../../src/transport.js';

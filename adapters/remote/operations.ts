@@ -1,5 +1,5 @@
+import { refuse } from '../../src/internal/options.js';
 import { createHttp } from '../../src/internal/http.js';
-import { refuse } from '../../src/policy/read.js';
 import { bounded } from '../../src/internal/bounded.js';
 import type { Transport, TransportOptions } from '../../src/transport.js';
 import { operations, type Operation } from '../../src/wire/operations.js';

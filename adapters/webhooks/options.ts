@@ -1,6 +1,6 @@
+import { refuse, refuseUnknown } from '../../src/internal/options.js';
 import type { Outbox } from '../../src/outbox/outbox.js';
 import type { Journal } from '../../src/journal/types.js';
-import { refuse } from '../../src/policy/read.js';
 import { isRecord } from './event.js';
 import type { TargetRules } from './target.js';
 
@@ -42,8 +42,7 @@ const NAMES: readonly string[] = ['journal', 'ports', 'allowPrivateTargets', 'ti
 /** Checks options and fills in the defaults. Throws `ConfigError` (`invalid_option`). */
 export function parseWebhooksOptions(options: WebhooksOptions): WebhooksSettings {
   if (!isRecord(options)) throw refuse('options', 'must be an object with a journal.');
-  const unknown = Object.keys(options).find((name) => !NAMES.includes(name));
-  if (unknown !== undefined) throw refuse(unknown, 'is not known. Check its spelling.');
+  refuseUnknown(options, NAMES);
   const { journal, ports = [443], allowPrivateTargets = false, timeoutMs, concurrency: at = 16, perEndpoint, onError } = options;
   if (typeof allowPrivateTargets !== 'boolean') throw refuse('allowPrivateTargets', 'must be true or false.');
   if (onError !== undefined && typeof onError !== 'function') throw refuse('onError', 'must be a function.');

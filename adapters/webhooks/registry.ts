@@ -1,7 +1,8 @@
+import { refuse, refuseUnknown } from '../../src/internal/options.js';
 import { hex } from '@scure/base';
 import type { Endpoint, EndpointSecret, Outbox, WebhookEventName } from '../../src/outbox/outbox.js';
 import { webhookEvents } from '../../src/outbox/outbox.js';
-import { readAddress, readList, refuse } from '../../src/policy/read.js';
+import { readAddress, readList } from '../../src/policy/read.js';
 import type { Runtime } from '../../src/internal/runtime.js';
 import type { Endpoints } from './endpoints.js';
 import { isEventName, isRecord } from './event.js';
@@ -78,8 +79,7 @@ function withSecret(endpoint: Endpoint): NewWebhookEndpoint {
 
 function readRequest(request: WebhookRequest, rules: TargetRules): Pick<Endpoint, 'url' | 'events' | 'wallets'> {
   if (!isRecord(request)) throw refuse('request', 'must be an object.');
-  const unknown = Object.keys(request).find((name) => !NAMES.includes(name));
-  if (unknown !== undefined) throw refuse(unknown, 'is not known. Check its spelling.');
+  refuseUnknown(request, NAMES);
   const { href } = readTarget(request.url, rules);
   const events = readList('events', request.events, readEventName);
   if (events.length === 0) throw refuse('events', 'must name at least one event.');

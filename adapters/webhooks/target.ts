@@ -1,4 +1,4 @@
-import { refuse } from '../../src/policy/read.js';
+import { refuse } from '../../src/internal/options.js';
 import { readAddress, whyNotPublic } from './addresses.js';
 
 /** Where events may be told. */

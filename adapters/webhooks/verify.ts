@@ -1,3 +1,4 @@
+import { refuse, refuseUnknown } from '../../src/internal/options.js';
 /**
  * Checks a webhook at its receiver, in any runtime.
  *
@@ -5,7 +6,6 @@
  */
 import { TransportError } from '../../src/errors.js';
 import type { WebhookEvent } from '../../src/outbox/outbox.js';
-import { refuse } from '../../src/policy/read.js';
 import { systemRuntime } from '../../src/internal/runtime.js';
 import { isEvent, isEventName, isRecord, MAX_BODY_BYTES } from './event.js';
 import { hasShape, headerShapes } from './shapes.js';
@@ -72,9 +72,7 @@ export function verifyWebhook(options: VerifyOptions): WebhookEvent {
 }
 
 function readOptions(options: VerifyOptions) {
-  if (!isRecord(options)) throw refuse('options', 'must be an object.');
-  const unknown = Object.keys(options).find((name) => !NAMES.includes(name));
-  if (unknown !== undefined) throw refuse(unknown, 'is not known. Check its spelling.');
+  refuseUnknown(options, NAMES);
   const { toleranceSeconds = 300, now = systemRuntime.now() } = options;
   if (!Number.isInteger(toleranceSeconds) || toleranceSeconds < 0 || toleranceSeconds > MAX_TOLERANCE_SECONDS)
     throw refuse('toleranceSeconds', `must be a whole number from 0 to ${MAX_TOLERANCE_SECONDS}.`);

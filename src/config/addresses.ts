@@ -1,7 +1,7 @@
+import { refuse } from '../internal/options.js';
 import type { ClientOptions, LocalOptions } from './options.js';
 import { isLoopback } from '../internal/loopback.js';
 import { SOLANA_MAINNET } from '../network.js';
-import { refuse } from '../policy/read.js';
 import { hideAddress } from '../internal/redact.js';
 
 const PUBLIC_RPC: Readonly<Record<string, string>> = {

@@ -1,10 +1,10 @@
+import { refuse, refuseUnknown } from '../internal/options.js';
 import { ConfigError } from '../errors.js';
 import { isRecord } from '../internal/record.js';
 import { hideKey } from '../internal/redact.js';
 import { systemRuntime, type Runtime } from '../internal/runtime.js';
 import { SOLANA_MAINNET, toNetwork } from '../network.js';
 import { parsePolicy } from '../policy/policy.js';
-import { refuse } from '../policy/read.js';
 import { parseApiUrl, parseJupiterUrl, parseRpcUrls, parseUrl } from './addresses.js';
 import { LOCAL_NAMES, type ClientConfig, type ClientOptions, type LocalOptions, type LocalSettings, type Timeouts } from './options.js';
 import { parseSwapFrom } from './swap-request.js';
@@ -49,13 +49,6 @@ export function parseOptions(options: ClientOptions, runtime: Runtime = systemRu
 export function parseLocalOptions(options: LocalOptions, runtime: Runtime = systemRuntime): LocalSettings {
   refuseUnknown(options, LOCAL_NAMES);
   return parseSettings(options, runtime);
-}
-
-/** A misspelt option, a cap above all, would silently be none. Throws `ConfigError` (`invalid_option`). */
-export function refuseUnknown(options: unknown, names: readonly string[]): void {
-  if (!isRecord(options)) throw refuse('options', 'must be an object.');
-  const unknown = Object.keys(options).find((name) => !names.includes(name));
-  if (unknown !== undefined) throw refuse(unknown, 'is not known. Check its spelling.');
 }
 
 function parseSettings(options: LocalOptions, runtime: Runtime): LocalSettings {
@@ -140,9 +133,7 @@ function parseBoolean(option: string, value: unknown): boolean {
 const TIMEOUTS: readonly string[] = ['rpc', 'jupiter', 'service', 'terms', 'payment', 'signer', 'journal'];
 
 function parseTimeouts(timeouts: Timeouts): Required<Timeouts> {
-  if (!isRecord(timeouts)) throw refuse('timeouts', 'must be an object.');
-  const unknown = Object.keys(timeouts).find((name) => !TIMEOUTS.includes(name));
-  if (unknown !== undefined) throw refuse(`timeouts.${unknown}`, 'is not known. Check its spelling.');
+  refuseUnknown(timeouts, TIMEOUTS, 'timeouts');
   const { rpc, jupiter, service, terms, payment, signer, journal } = timeouts;
   return {
     rpc: parseMs('timeouts.rpc', rpc ?? 10_000),

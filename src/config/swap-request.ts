@@ -1,6 +1,7 @@
+import { refuse } from '../internal/options.js';
 import { toAmount } from '../amount.js';
 import type { Policy } from '../policy/policy.js';
-import { readMint, refuse } from '../policy/read.js';
+import { readMint } from '../policy/read.js';
 import type { SwapMode, SwapRequest } from '../swaps/types.js';
 
 /** A swap request whose mints are addresses and whose amount, mode and slippage are set. */

@@ -1,5 +1,5 @@
+import { refuse } from '../internal/options.js';
 import type { ClientOptions } from './options.js';
-import { refuse } from '../policy/read.js';
 import { isRecord } from '../internal/record.js';
 import { isAddress } from '../solana/address.js';
 import { createKeySigner, createSeedSigner } from '../solana/keys.js';

@@ -1,3 +1,4 @@
+import { refuseUnknown } from '../internal/options.js';
 import type { Config } from '../config/options.js';
 import { parseMint, parseSwapRequest } from '../config/swap-request.js';
 import { ConfigError } from '../errors.js';
@@ -6,7 +7,7 @@ import type { Attempt } from '../journal/types.js';
 import { capsSeen, type CapUse } from '../policy/caps.js';
 import { pinnedMints } from '../network.js';
 import type { Plan } from '../policy/plan.js';
-import { fits, type FreedReceipt, type Receipt, type ReceiptFilter } from '../receipt.js';
+import { fits, receiptFields, type FreedReceipt, type Receipt, type ReceiptFilter } from '../receipt.js';
 import type { Call } from '../internal/request.js';
 import { showable } from '../swaps/quote/check-quote.js';
 import type { SwapQuote, SwapRequest } from '../swaps/types.js';
@@ -78,6 +79,7 @@ export function createEngine(config: Config, events: Events, compose: Compositio
       return balances;
     },
     async *receipts(filter) {
+      refuseUnknown(filter, receiptFields, 'filter');
       const { since } = filter;
       for await (const { receipt } of context.journal.attempts(ownerOf(context), since === undefined ? {} : { since })) {
         if (receipt !== undefined && fits(receipt, filter)) yield receipt;

@@ -1,4 +1,4 @@
-import { refuse } from './read.js';
+import { refuse } from '../internal/options.js';
 
 /** A host as `URL` gives it, without the trailing dot that names the same place. */
 export function plainHost(host: string): string {

@@ -1,8 +1,9 @@
+import { refuse, refuseUnknown } from '../internal/options.js';
 import type { Cap } from './caps.js';
 import { USD } from './cost.js';
 import { readHost } from './hosts.js';
 import { PERIODS, type Period } from './periods.js';
-import { readAddress, readList, readMint, readUnits, readUsd, refuse, refuseOtherFields } from './read.js';
+import { readAddress, readList, readMint, readUnits, readUsd } from './read.js';
 
 /**
  * One more cap. Exactly one of `usd`, `amount`, `payments`, `swaps` and `lamports` says how much.
@@ -45,7 +46,7 @@ export function readLimits(limits: readonly LimitOptions[], network: string): re
 }
 
 function readLimit(option: string, limit: LimitOptions, network: string): Cap {
-  refuseOtherFields(option, limit, FIELDS);
+  refuseUnknown(limit, FIELDS, option);
   const { per, mint, host, payee } = limit;
   const [measure, ...more] = MEASURES.filter((name) => limit[name] !== undefined);
   if (measure === undefined || more.length > 0) throw refuse(option, `must have exactly one of ${MEASURES.join(', ')}.`);

@@ -1,7 +1,8 @@
+import { refuse, refuseUnknown } from '../internal/options.js';
 import { cleanText, PolicyError } from '../errors.js';
 import { toNetwork } from '../network.js';
 import { namesHost, plainHost, readListedHost } from './hosts.js';
-import { readAddress, readList, readMint, refuse, refuseOtherFields } from './read.js';
+import { readAddress, readList, readMint } from './read.js';
 
 /** Which payments are allowed, or denied. Each list that is given is held to; an empty one names nothing. */
 export interface ListOptions {
@@ -53,7 +54,7 @@ const KINDS: readonly Kind[] = ['hosts', 'payees', 'mints', 'networks', 'schemes
 /** Checks the lists under `policy.allow` or `policy.deny`. Throws `ConfigError` (`invalid_option`). */
 export function readLists(side: 'allow' | 'deny', lists: ListOptions | undefined, network: string): readonly List[] {
   if (lists === undefined) return [];
-  refuseOtherFields(`policy.${side}`, lists, KINDS);
+  refuseUnknown(lists, KINDS, `policy.${side}`);
   return KINDS.flatMap((kind) => {
     const [name, given] = [`${side}.${kind}`, lists[kind]];
     if (given === undefined) return [];

@@ -1,3 +1,4 @@
+import { refuse, refuseUnknown, requireObject } from '../internal/options.js';
 import type { Cap, CapRules } from './caps.js';
 import { LAMPORTS, USD } from './cost.js';
 import { readHost } from './hosts.js';
@@ -5,7 +6,7 @@ import { DAY_MS, HOUR_MS } from './periods.js';
 import { readLimits, type LimitOptions } from './limits.js';
 import { readLists, type ListOptions, type ListRules } from './lists.js';
 import type { Plan } from './plan.js';
-import { readMint, readUnits, readUsd, refuse, refuseOtherFields } from './read.js';
+import { readMint, readUnits, readUsd } from './read.js';
 
 /**
  * The caller's rules about money. Dollars are decimal text such as `"0.25"`, with at most six decimals. Caps count all that leaves the wallet for
@@ -95,7 +96,7 @@ const NAMES: readonly (keyof PolicyOptions)[] = [
 
 /** Checks the rules and fills in the defaults. Throws `ConfigError` (`invalid_option`). */
 export function parsePolicy(options: PolicyOptions, network: string): Policy {
-  refuseOtherFields('policy', options, NAMES);
+  refuseUnknown(options, NAMES, 'policy');
   const { approve, resign = 0, limits: given = [] } = options;
   if (approve !== undefined && typeof approve !== 'function') throw refuse('policy.approve', 'must be a function.');
   if (![0, 1].includes(resign)) throw refuse('policy.resign', 'must be 0 or 1.');
@@ -152,7 +153,7 @@ function readTable<V>(
 ): ReadonlyMap<string, bigint> {
   const caps = new Map<string, bigint>();
   if (given === undefined) return caps;
-  refuseOtherFields(`policy.${name}`, given);
+  requireObject(given, `policy.${name}`);
   for (const [key, value] of Object.entries(given)) {
     const option = `policy.${name}['${key}']`;
     const [known, cap] = read(option, key, value);

@@ -1,21 +1,9 @@
 import { parseUiAmount, toAmount } from '../amount.js';
-import { ConfigError } from '../errors.js';
+import { refuse } from '../internal/options.js';
 import { pinnedMint } from '../network.js';
 import { isAddress } from '../solana/address.js';
 import type { Address } from '../solana/types.js';
 import { USD_DECIMALS } from './dollars.js';
-
-/** The error for an option of the caller's; `rule` completes the sentence. */
-export function refuse(option: string, rule: string): ConfigError {
-  return new ConfigError('invalid_option', `Option ${option} ${rule}`, { details: { option } });
-}
-
-/** A list or a Map has no fields, and a misspelt cap would silently be no cap. */
-export function refuseOtherFields(option: string, value: unknown, names?: readonly string[]): void {
-  if (typeof value !== 'object' || value === null || Symbol.iterator in value) throw refuse(option, 'must be an object.');
-  const unknown = names && Object.keys(value).find((name) => !names.includes(name));
-  if (unknown !== undefined) throw refuse(`${option}.${unknown}`, `is no rule. Use one of ${names?.join(', ')}.`);
-}
 
 /** The entries of a list, each read under its own name. */
 export function readList<E, T>(option: string, list: readonly E[], read: (option: string, entry: E) => T): readonly T[] {

@@ -1,3 +1,4 @@
+import { refuse } from '../internal/options.js';
 import { base64 } from '@scure/base';
 import { maxAmount } from '../amount.js';
 import { choose, type Choice } from '../payments/plan/choose.js';
@@ -11,7 +12,6 @@ import type { LocalSettings } from '../config/options.js';
 import { amendError, ConfigError, isExactChangeError } from '../errors.js';
 import { createEvents } from '../events.js';
 import { newWallet } from '../journal/registry.js';
-import { refuse } from '../policy/read.js';
 import { isAddress } from '../solana/address.js';
 import { landTransaction } from '../solana/transactions/confirm.js';
 import type { Rpc } from '../solana/rpc/rpc.js';

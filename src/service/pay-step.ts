@@ -1,3 +1,4 @@
+import { refuse } from '../internal/options.js';
 import type { Choice } from '../payments/plan/choose.js';
 import type { PaymentContext } from '../payments/context.js';
 import { fateOf } from '../payments/reconcile/fate.js';
@@ -12,7 +13,6 @@ import { startDeadline } from '../internal/deadline.js';
 import type { Attempt, SignedPayment } from '../journal/types.js';
 import { checkPayment } from '../policy/caps.js';
 import { checkOffer, checkPlace } from '../policy/lists.js';
-import { refuse } from '../policy/read.js';
 import type { Receipt } from '../receipt.js';
 import type { PaymentResult } from '../transport.js';
 import { createPaymentId, encodePayment, offersPaymentId } from '../protocols/x402/payload.js';

@@ -1,6 +1,6 @@
+import { refuse } from '../internal/options.js';
 import { base58 } from '@scure/base';
 import { MEMO_PROGRAM, SYSTEM_PROGRAM } from '../network.js';
-import { refuse } from '../policy/read.js';
 import { associatedTokenAddress } from '../solana/tokens/accounts.js';
 import { verifySignature } from '../solana/keys.js';
 import { decodeTransaction, messageSigners, resolveInstructions } from '../solana/transactions/transaction.js';

@@ -1,8 +1,8 @@
+import { refuse } from '../internal/options.js';
 import { base58 } from '@scure/base';
 import type { PaymentContext } from '../payments/context.js';
 import type { SignedSwap } from '../journal/types.js';
 import { COMPUTE_BUDGET_PROGRAM, SYSTEM_PROGRAM, WSOL_MINT } from '../network.js';
-import { refuse } from '../policy/read.js';
 import { decodeTokenAccount } from '../solana/tokens/accounts.js';
 import { verifySignature } from '../solana/keys.js';
 import type { Rpc } from '../solana/rpc/rpc.js';

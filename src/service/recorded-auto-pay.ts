@@ -1,6 +1,6 @@
+import { refuse } from '../internal/options.js';
 import { untilAborted } from '../internal/deadline.js';
 import type { Journal } from '../journal/types.js';
-import { refuse } from '../policy/read.js';
 import { isAddress } from '../solana/address.js';
 import type { AutoPayRequest, PaymentResult } from '../transport.js';
 import type { PaymentRequired } from '../protocols/x402/types.js';

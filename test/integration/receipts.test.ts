@@ -77,6 +77,14 @@ describe('client.receipts', () => {
     expect(all.map(({ payment }) => payment.signature !== undefined)).toEqual([true, true, false, false]);
   });
 
+  it('are not listed by a field that is not known, which would list them all', async () => {
+    const filter = JSON.parse('{"payee":"x"}') as ReceiptFilter;
+    await expect(listOf(payer.client.receipts(filter))).rejects.toMatchObject({
+      code: 'invalid_option',
+      details: { option: 'filter.payee' },
+    });
+  });
+
   it('may be left half way', async () => {
     for await (const receipt of payer.client.receipts()) {
       expect(receipt.id).toBe(all[0]?.id);
