@@ -319,4 +319,16 @@ describe('a swap beside a payment in flight, out of the account that it fills', 
     const counted = costOf({ ...attempt, microUsd: '0' }, true).get('USD') ?? 0n;
     expect(counted * 1_000_000n).toBeGreaterThanOrEqual(left);
   });
+
+  it('takes no more than policy.maxInAmount of its input, whatever payments in flight may take of it', async () => {
+    const seller = await startTaker(sandbox, [['USDC', '500000']]);
+    const other = await startTaker(sandbox, [['USDT', '100000']]);
+    onTestFinished(async () => void (await Promise.all([seller.close(), other.close()])));
+    const policy = { minSwap: '0', maxInAmount: { USDC: '150000' } };
+    const payer = await watched({ SOL: '0.1', USDC: '5' }, { swapFrom: ['USDC'], policy });
+    expect((await payer.client.fetch(seller.url)).status).toBe(200);
+    sandbox.controls.aggregator.setVenue({ modes: [MODE.overcharge], amount: 400_000n });
+    expect(await failureOf(payer.client.fetch(other.url))).toMatchObject({ code: 'unsafe_swap', funds: 'untouched' });
+    expect(5_000_000n - (await sandbox.balance(payer.address, 'USDC'))).toBeLessThanOrEqual(150_000n);
+  });
 });

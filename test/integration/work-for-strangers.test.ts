@@ -94,6 +94,7 @@ describe('402s with tokens that their sellers made, at the rate of Jupiter itsel
   const HOSTS = [
     ['one host', 1, 31],
     ['thirty hosts', 30, 4],
+    ['thirty hosts that ask for one each', 30, 1],
   ] as const;
 
   it.each(HOSTS.flatMap(([name, hosts, tokens]) => FORMS.map(([form, tradable]) => [name, form, hosts, tokens, tradable] as const)))(

@@ -7,7 +7,7 @@ import type { Address } from '../../solana/types.js';
 import type { Choice } from '../plan/choose.js';
 import type { PaymentContext } from '../context.js';
 import { noLongerApproved, type Approve } from './approval.js';
-import { broughtBy, concernsCandidate, findFunding, isPinned, MAX_CANDIDATES, shortOf, type Funding } from '../plan/funding.js';
+import { askAbout, broughtBy, concernsCandidate, findFunding, isPinned, MAX_CANDIDATES, shortOf, type Funding } from '../plan/funding.js';
 import { finishOpenSwaps } from '../reconcile/open-swaps.js';
 import type { Reservation } from './reservation.js';
 import { mintLock, runSwap, runWrap } from './run-swap.js';
@@ -111,11 +111,11 @@ async function swapFromBest(
   let reason: ExactChangeError | undefined;
   let exact = false;
   for (;;) {
-    const options = { signal: task.signal, except, toSwap: true, exact };
-    const finding = exact
-      ? findFunding(context, offer, facts, offer.amount, options)
-      : findForAll(context, choice, facts, task.signal, except);
-    const funding = await finding.catch((error: unknown) => {
+    const find = (signal: AbortSignal | undefined) =>
+      exact
+        ? findFunding(context, offer, facts, offer.amount, { signal, except, toSwap: true, exact })
+        : findForAll(context, choice, facts, signal, except);
+    const funding = await askAbout(context, offer.mint, task.signal, find).catch((error: unknown) => {
       // That nothing else is worth the difference says less than what was wrong with the best.
       throw reason !== undefined && isExactChangeError(error, 'insufficient_funds') ? reason : error;
     });

@@ -1,3 +1,4 @@
+import { askAbout } from '../plan/funding.js';
 import { base64 } from '@scure/base';
 import type { ResolvedRequest } from '../../config/swap-request.js';
 import { throwIfAborted, untilAborted } from '../../internal/deadline.js';
@@ -19,7 +20,7 @@ import { nothingReserved, type ReservedAmounts } from '../../swaps/transaction/p
 import { copyBuild } from '../../swaps/transaction/read-build.js';
 import { signWrap } from '../../swaps/transaction/sign-wrap.js';
 import type { SwapBuild, SwapQuote } from '../../swaps/types.js';
-import { quoteByName, quoteForPayment, checkAvailable } from '../plan/swap-quote.js';
+import { quoteByName, quoteForPayment, checkAvailable, checkInput } from '../plan/swap-quote.js';
 import type { PaymentContext } from '../context.js';
 import { endOfSwap, landSwap, swapFailed, type Swapped } from '../reconcile/swap-end.js';
 import { isOverCap, takingOf, type SwapTaking } from './swap-cost.js';
@@ -98,7 +99,7 @@ export async function runSwap(context: PaymentContext, task: SwapTask): Promise<
 /** A later quote is bound by what the first was. */
 async function quoteAnew(context: PaymentContext, request: ResolvedRequest, task: SwapTask): Promise<SwapQuote> {
   if (task.quote === undefined) return quoteByName(context, request, task.signal);
-  const quote = await quoteForPayment(context, request, task.signal);
+  const quote = await askAbout(context, request.outputMint, task.signal, (signal) => quoteForPayment(context, request, signal));
   if (task.available !== undefined) checkAvailable(quote, task.available);
   return quote;
 }
@@ -131,7 +132,10 @@ async function swapOnce(context: PaymentContext, task: SwapTask, quote: SwapQuot
     keepWrapped: task.keepWrapped,
     onPlanned: async (expected: SwapOutlook) => {
       planned = expected;
-      await task.onPlanned?.(takingOf(expected));
+      const taking = takingOf(expected);
+      // A venue may take what payments in flight leave to be missing of the input, too.
+      checkInput({ inputMint: taking.inputMint, maxInAmount: taking.maxIn.toString() }, context.config.policy.maxInAmount);
+      await task.onPlanned?.(taking);
     },
     // A venue may take all that the guard lets be missing. What that is worth counts, if the output is sure to be worth something.
     isStrict: pinnedMint(context.config.network, quote.outputMint) === undefined,

@@ -1,5 +1,6 @@
 import { maxAmount, U64_MAX } from '../../amount.js';
 import { FundsError, isExactChangeError, type ExactChangeError } from '../../errors.js';
+import { startLowPriority } from '../../internal/low-priority.js';
 import { pinnedMint, WSOL_MINT } from '../../network.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
 import type { Address } from '../../solana/types.js';
@@ -223,6 +224,18 @@ async function quoteFrom(
 /** Whether a mint is one of those whose worth no seller can make up. */
 export function isPinned({ config }: PaymentContext, mint: Address): boolean {
   return pinnedMint(config.network, mint) !== undefined;
+}
+
+/** Asks Jupiter about a swap into a mint; about one that is not pinned, in a way that gives way to others. */
+export async function askAbout<T>(
+  context: PaymentContext,
+  mint: Address,
+  signal: AbortSignal | undefined,
+  ask: (signal: AbortSignal | undefined) => Promise<T>,
+): Promise<T> {
+  if (isPinned(context, mint)) return ask(signal);
+  const lowPriority = startLowPriority(signal ?? context.closing.signal);
+  return ask(lowPriority.signal).finally(() => lowPriority.end());
 }
 
 /** `policy.minSwap` in base units of a mint; 0 if the mint is not pinned or has no price, or no account could hold so much of it. */

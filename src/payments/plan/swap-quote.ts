@@ -174,8 +174,11 @@ function tooDear(lossBps: bigint, limitBps: number): QuoteError {
   );
 }
 
-/** The caller's own bound, whatever prices say. */
-function checkInput({ inputMint, maxInAmount }: SwapQuote, caps: ReadonlyMap<string, bigint>): void {
+/** The caller's own bound, whatever prices say. Throws `amount_over_limit`. */
+export function checkInput(
+  { inputMint, maxInAmount }: Pick<SwapQuote, 'inputMint' | 'maxInAmount'>,
+  caps: ReadonlyMap<string, bigint>,
+): void {
   const limit = caps.get(inputMint);
   if (limit === undefined || BigInt(maxInAmount) <= limit) return;
   throw new PolicyError(
