@@ -1,3 +1,4 @@
+/** @inline */
 export type Period = 'payment' | 'minute' | 'hour' | 'day' | 'total';
 
 export const HOUR_MS = 60 * 60 * 1000;
