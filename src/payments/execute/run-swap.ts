@@ -124,6 +124,9 @@ async function swapOnce(context: PaymentContext, task: SwapTask, quote: SwapQuot
   const bounds = boundsOf(quote);
   // What a cap refuses by its quote is not built, and keeps no payment waiting.
   await task.onPlanned?.({ ...bounds, lamports: SIGNATURE_LAMPORTS });
+  const { approved = false, available } = task;
+  // What was approved is within the policy.
+  const mostIn = approved && available !== undefined ? new Map([[quote.inputMint, available]]) : context.config.policy.maxInAmount;
   let planned: SwapOutlook | undefined;
   let building: Promise<SwapBuild> | undefined;
   const order = {
@@ -134,7 +137,7 @@ async function swapOnce(context: PaymentContext, task: SwapTask, quote: SwapQuot
       planned = expected;
       const taking = takingOf(expected);
       // A venue may take what payments in flight leave to be missing of the input, too.
-      checkInput({ inputMint: taking.inputMint, maxInAmount: taking.maxIn.toString() }, context.config.policy.maxInAmount);
+      checkInput({ inputMint: taking.inputMint, maxInAmount: taking.maxIn.toString() }, mostIn);
       await task.onPlanned?.(taking);
     },
     // A venue may take all that the guard lets be missing. What that is worth counts, if the output is sure to be worth something.
