@@ -17,10 +17,11 @@ const LONGEST_WAIT_MS = 30_000;
 
 /** Sends a signed swap until the chain has decided. Undefined if the context closes before. Keeps no process alive by its timers. */
 export async function keepLanding(context: PaymentContext, swap: SignedSwap): Promise<Landed | undefined> {
-  const { idle } = context.config.runtime;
+  const { runtime } = context.config;
+  const { idle } = runtime;
   const { signal } = context.closing;
   for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
-    const end = await endOfSwap(context, swap, await landSwap(context, swap, idle));
+    const end = await endOfSwap(context, swap, await landSwap(context, swap, { ...runtime, sleep: idle }));
     if (end !== undefined) return end;
     await idle(wait, signal).catch(() => undefined);
   }

@@ -35,12 +35,12 @@ export type SwapEnd =
 export function landSwap(
   { rpc, config, histories, closing }: PaymentContext,
   swap: SignedSwap,
-  sleep: Runtime['sleep'] = config.runtime.sleep,
+  runtime: Runtime = config.runtime,
 ): Promise<Landing> {
   const sent = sentSwap(swap, config.signer.address);
   return landTransaction({
     rpc,
-    runtime: { ...config.runtime, sleep },
+    runtime,
     bytes: base64.decode(swap.transaction),
     lastValidBlockHeight: BigInt(swap.lastValidBlockHeight),
     resendMs: RESEND_MS,
