@@ -18,6 +18,8 @@ export interface Memory {
   readonly prices: Map<Address, readonly PriceSeen[]>;
   /** When a mint was found to have no price. Milliseconds since the epoch. */
   readonly unpriced: Map<Address, number>;
+  /** Prices that are being asked for, by mint, dollar token and whether the question gives way to others. */
+  readonly pricesAsked: Map<string, Promise<PriceSeen | undefined>>;
   /** When the service failed to plan a swap last. Milliseconds since the epoch. */
   servicePlanFailedAt: number;
 }
@@ -38,7 +40,14 @@ export interface Recovery {
 const MOST = 1_000;
 
 export function createMemory(): Memory {
-  return { mints: new Map(), payees: new Set(), prices: new Map(), unpriced: new Map(), servicePlanFailedAt: -Infinity };
+  return {
+    mints: new Map(),
+    payees: new Set(),
+    prices: new Map(),
+    unpriced: new Map(),
+    pricesAsked: new Map(),
+    servicePlanFailedAt: -Infinity,
+  };
 }
 
 export function createRecovery(): Recovery {

@@ -1,4 +1,4 @@
-import { memoryJournal, SOLANA_MAINNET, type Attempt, type ClientOptions, type Journal } from 'exact-change';
+import { memoryJournal, SOLANA_MAINNET, type Attempt, type ClientOptions, type Journal, type Signer } from 'exact-change';
 import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { MODE } from '../../adapters/sandbox/venue/venue.mjs';
@@ -9,7 +9,9 @@ import { connectRpc } from '../../src/solana/rpc/connection.js';
 import { listOf } from '../helpers/attempts.js';
 import { startTaker } from '../helpers/bounds.js';
 import { landed, rpc, signaturesOf, tokenAccount, until } from '../helpers/chain.js';
-import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js';
+import { closePayers, failureOf, payerOf, payerOn, recordingSigner, type Payer } from '../helpers/payer.js';
+import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
+import { answer, offerOf, settle, settlementHeader } from '../helpers/settling.js';
 import { expectCounted, worth } from '../helpers/worth.js';
 
 // What a swap took is counted by the prices of its time and by what the chain shows: neither late, lost nor wrong answers make it less.
@@ -54,7 +56,7 @@ async function expectAllCounted(payer: Awaited<ReturnType<typeof watched>>, jour
 }
 
 describe('a swap that is decided long after its call', () => {
-  /** A client that closed when its swap of SOL had landed, and no node had told it. */
+  /** A client that closed when its swap of SOL had landed, and nobody had told it. */
   async function leftBehind(options: ClientOptions = {}) {
     const journal = memoryJournal();
     const payer = await watched({ SOL: '1' }, { swapFrom: ['SOL'], ...options, journal });
@@ -285,39 +287,85 @@ describe('any one wrong number in what a node gives of a swap', () => {
 });
 
 describe('a swap beside a payment in flight, out of the account that it fills', () => {
+  const TAKEN = { USDC: 900_000n, BONK: 4_000_000_000n };
   const setVenue = (amount: bigint) => sandbox.controls.aggregator.setVenue({ modes: [MODE.underpay], amount });
 
-  /** Its seller takes the first payment of 0.95 USDC, which is all that there is, and settles nothing; the second takes a swap. */
-  async function besideOne(maxPerPayment: string) {
-    const seller = await startTaker(sandbox, [['USDC', '950000']]);
+  /** Its seller takes the first payment, which is all that there is of its token, and settles nothing; the second takes a swap. */
+  async function besideOne(maxPerPayment: string, symbol: 'USDC' | 'BONK' = 'USDC') {
+    const [held, asked] = { USDC: ['0.95', '950000'] as const, BONK: ['45000', '4500000000'] as const }[symbol];
+    const seller = await startTaker(sandbox, [[symbol, asked]]);
     onTestFinished(() => seller.close());
     const journal = memoryJournal();
     const policy = { maxPerPayment, minSwap: '0' };
-    const payer = await watched({ SOL: '0.1', USDC: '0.95', USDT: '10' }, { swapFrom: ['USDT'], policy, journal });
+    const payer = await watched({ SOL: '0.1', [symbol]: held, USDT: '10' }, { swapFrom: ['USDT'], policy, journal });
     expect((await payer.client.fetch(`${seller.url}/first`)).status).toBe(200);
     return { payer, journal, buys: () => payer.client.fetch(`${seller.url}/second`) };
   }
 
-  it('brings all that was agreed, if what the venue could take of that payment is more than a cap allows', async () => {
-    const { payer, buys } = await besideOne('1.00');
-    setVenue(900_000n);
-    expect(await failureOf(buys())).toMatchObject({ code: 'unsafe_swap', funds: 'untouched' });
-    expect(await payer.left()).toBe(0n);
-    sandbox.controls.aggregator.restore();
-    expect((await buys()).status).toBe(200);
-  });
+  it.each(['USDC', 'BONK'] as const)(
+    'brings all that was agreed of %s, if what the venue could take of that payment is more than a cap allows',
+    async (symbol) => {
+      const { payer, buys } = await besideOne('1.00', symbol);
+      setVenue(TAKEN[symbol]);
+      expect(await failureOf(buys())).toMatchObject({ code: 'unsafe_swap', funds: 'untouched' });
+      expect(await payer.left()).toBe(0n);
+      sandbox.controls.aggregator.restore();
+      expect((await buys()).status).toBe(200);
+    },
+  );
 
-  it('counts what the venue took of that payment, if a cap allows that', async () => {
-    const { payer, journal, buys } = await besideOne('3.00');
-    setVenue(900_000n);
+  it.each(['USDC', 'BONK'] as const)('counts what the venue took of that payment in %s, if a cap allows that', async (symbol) => {
+    const { payer, journal, buys } = await besideOne('3.00', symbol);
+    setVenue(TAKEN[symbol]);
     // What is missing is held for the payment in flight.
     expect(await failureOf(buys())).toMatchObject({ code: 'insufficient_funds' });
     const left = await payer.left();
-    expect(left).toBeGreaterThan(900_000n * sandbox.mints.USDC.picoUsd);
+    expect(left).toBeGreaterThan(TAKEN[symbol] * sandbox.mints[symbol].picoUsd);
     const [, attempt] = await stored(journal, payer);
     if (attempt === undefined) throw new Error('There is no second attempt.');
     const counted = costOf({ ...attempt, microUsd: '0' }, true).get('USD') ?? 0n;
     expect(counted * 1_000_000n).toBeGreaterThanOrEqual(left);
+  });
+
+  it.each([
+    ['its input', 'USDC', '100000'],
+    ['its output', 'BONK', '10000000'],
+    // It lands at the second try: its guard stops the first.
+    ['its input more than a cap lets the guard leave', 'USDC', '950000'],
+  ] as const)('lands though that payment takes from %s meanwhile, into a token that is not pinned', async (_, first, amount) => {
+    const wallet = await sandbox.createWallet({ SOL: '0.1', USDC: '5', BONK: first === 'BONK' ? '100' : '0' });
+    const gate = { open: (): void => undefined, settled: (): void => undefined };
+    const opened = new Promise<void>((resolve) => (gate.open = resolve));
+    const settled = new Promise<void>((resolve) => (gate.settled = resolve));
+    const bonk = { asset: sandbox.mints.BONK.address, amount: '10000000' };
+    const seller = await startSeller((request, response) => {
+      const isFirst = request.url === '/first';
+      const terms = isFirst ? { asset: sandbox.mints[first].address, amount } : bonk;
+      if (!isPaid(request)) return answerTerms(response, { x402Version: 2, accepts: [offerOf(sandbox, terms)] });
+      const settling = (isFirst ? opened : Promise.resolve()).then(() => settle(sandbox, request));
+      settling
+        .then(
+          (settlement) => answer(response, settlement.success ? 200 : 402, {}, settlementHeader({ ...settlement })),
+          () => request.socket.destroy(),
+        )
+        .finally(() => isFirst && gate.settled());
+    });
+    onTestFinished(() => seller.close());
+    const { signer } = recordingSigner(wallet.address, wallet.secretKey);
+    // The swap has counted on its accounts by then.
+    const late: Signer = {
+      ...signer,
+      signMessage: async (message, intent) => {
+        if (intent.kind === 'swap') gate.open();
+        if (intent.kind === 'swap') await settled;
+        return signer.signMessage(message, intent);
+      },
+    };
+    const { client } = payerOf(sandbox, wallet, { autoSwap: true, swapFrom: ['USDC'], signer: late, policy: { maxPerPayment: '0.951' } });
+    const inFlight = client.fetch(`${seller.url}/first`);
+    await until('the first payment is presented', () => Promise.resolve(seller.paid[0]));
+    expect((await client.fetch(`${seller.url}/second`)).status).toBe(200);
+    expect((await inFlight).status).toBe(200);
   });
 
   it.each([

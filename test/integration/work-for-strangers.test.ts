@@ -97,39 +97,69 @@ describe('402s with tokens that their sellers made, at the rate of Jupiter itsel
     ['thirty hosts that ask for one each', 30, 1],
   ] as const;
 
+  /** Calls them all, and a while after that an honest API, by a wallet that has to swap its BONK for each. */
+  async function honestBeside(
+    urls: readonly string[],
+    { bonk, afterMs, mints }: { bonk: string; afterMs: number; mints: readonly string[] },
+  ) {
+    const options = { autoSwap: true, swapFrom: [sandbox.mints.BONK.address] };
+    // Whatever a swap needs is loaded.
+    const early = await payerOn(sandbox, { SOL: '1', BONK: bonk }, options);
+    expect((await early.client.fetch(`${sandbox.apiUrl}/usdc`)).status).toBe(200);
+    const time = startVirtualTime();
+    const asked: { readonly isStrange: boolean; readonly at: number }[] = [];
+    // The limit is of the address, and what answers there is the sandbox.
+    const answering: typeof fetch = (input, init) => {
+      const address = input instanceof Request ? input.url : String(input);
+      if (!address.startsWith(JUPITER)) return time.fetch(input, init);
+      asked.push({ isStrange: mints.some((mint) => address.includes(mint)), at: time.now() });
+      return time.fetch(sandbox.jupiterUrl + address.slice(JUPITER.length), init);
+    };
+    const payer = await payerOn(sandbox, { SOL: '1', BONK: bonk }, { ...options, fetch: answering, jupiterUrl: JUPITER });
+    await payer.client.warm();
+    const failing = Promise.all(urls.map((url) => failureOf(payer.client.fetch(url))));
+    if (afterMs > 0) await new Promise((resolve) => setTimeout(resolve, afterMs));
+    const [start, before] = [time.now(), asked.length];
+    const honest = await payer.client.fetch(`${sandbox.apiUrl}/usdc`);
+    expect(honest.status).toBe(200);
+    const [waitedMs, beside] = [time.now() - start, asked.slice(before)];
+    const failures = await failing;
+    for (const { at } of asked) expect(asked.filter((one) => one.at >= at && one.at < at + 60_000).length).toBeLessThanOrEqual(30);
+    return { waitedMs, beside, asked, failures };
+  }
+
   it.each(HOSTS.flatMap(([name, hosts, tokens]) => FORMS.map(([form, tradable]) => [name, form, hosts, tokens, tradable] as const)))(
     'of %s, %s, hold up a swap beside them for no more than seconds',
     async (_name, _form, hosts, tokens, tradable) => {
       const sellers = await Promise.all(Array.from({ length: hosts }, () => sellerOfMany(tokens, tradable)));
       const mints = sellers.flatMap((one) => [...one.mints]);
-      const options = { autoSwap: true, swapFrom: [sandbox.mints.BONK.address] };
-      // Whatever a swap needs is loaded.
-      const early = await payerOn(sandbox, { SOL: '1', BONK: '1000000' }, options);
-      expect((await early.client.fetch(`${sandbox.apiUrl}/usdc`)).status).toBe(200);
-      const time = startVirtualTime();
-      const asked: { readonly isStrange: boolean; readonly at: number }[] = [];
-      // The limit is of the address, and what answers there is the sandbox.
-      const answering: typeof fetch = (input, init) => {
-        const address = input instanceof Request ? input.url : String(input);
-        if (!address.startsWith(JUPITER)) return time.fetch(input, init);
-        asked.push({ isStrange: mints.some((mint) => address.includes(mint)), at: time.now() });
-        return time.fetch(sandbox.jupiterUrl + address.slice(JUPITER.length), init);
-      };
-      const payer = await payerOn(sandbox, { SOL: '1', BONK: '1000000' }, { ...options, fetch: answering, jupiterUrl: JUPITER });
-      await payer.client.warm();
-      const failing = Promise.all(sellers.map(({ url }) => failureOf(payer.client.fetch(url))));
-      const [start, before] = [time.now(), asked.length];
-      const honest = await payer.client.fetch(`${sandbox.apiUrl}/usdc`);
-      const beside = asked.slice(before);
-      expect(honest.status).toBe(200);
+      const urls = sellers.map(({ url }) => url);
+      const { waitedMs, beside, asked, failures } = await honestBeside(urls, { bonk: '1000000', afterMs: 0, mints });
       // Alone its five questions leave at once; of those, two have to wait for two seconds each.
-      expect(time.now() - start).toBeLessThan(8_000);
+      expect(waitedMs).toBeLessThan(8_000);
       expect(beside.filter(({ isStrange }) => isStrange).length).toBeLessThanOrEqual(3);
       expect(beside.filter(({ isStrange }) => !isStrange).length).toBeGreaterThan(1);
-      const failures = await failing;
       expect(asked.some(({ isStrange }) => isStrange)).toBe(true);
       if (!tradable) expect(failures.map(({ funds }) => funds)).toEqual(failures.map(() => 'untouched'));
-      for (const { at } of asked) expect(asked.filter((one) => one.at >= at && one.at < at + 60_000).length).toBeLessThanOrEqual(30);
+    },
+  );
+
+  it.each([[['USDT']], [['USDT', 'PYUSD']], [['USDT', 'PYUSD', 'SOL']]] as const)(
+    'for more of %j than the wallet can pay, of thirty hosts, cost next to nothing',
+    async (symbols) => {
+      const accepts = symbols.map((symbol) => {
+        const { address, picoUsd } = sandbox.mints[symbol];
+        return offerOf(sandbox, { asset: address, amount: ((9n * 10n ** 11n) / picoUsd).toString() });
+      });
+      const sellers = await Promise.all(
+        Array.from({ length: 30 }, () => startSeller((_, response) => answerTerms(response, { x402Version: 2, accepts }))),
+      );
+      onTestFinished(async () => void (await Promise.all(sellers.map((one) => one.close()))));
+      const urls = sellers.map(({ url }) => url);
+      const { waitedMs, asked, failures } = await honestBeside(urls, { bonk: '10000', afterMs: 1_000, mints: [] });
+      expect(waitedMs).toBeLessThan(8_000);
+      expect(asked.length).toBeLessThanOrEqual(8);
+      expect(failures.map(({ funds }) => funds)).toEqual(failures.map(() => 'untouched'));
     },
   );
 });

@@ -5,7 +5,7 @@ import { throwIfAborted, untilAborted } from '../../internal/deadline.js';
 import { isExactChangeError, TransactionError, type ExactChangeError } from '../../errors.js';
 import type { Emit } from '../../events.js';
 import type { SignedSwap as SwapRecord, SwapOutcome } from '../../journal/types.js';
-import { pinnedMint, TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../../network.js';
+import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, WSOL_MINT } from '../../network.js';
 import type { Receipt } from '../../receipt.js';
 import { sinceThen, stopwatch } from '../../internal/runtime.js';
 import { associatedTokenAddress } from '../../solana/tokens/accounts.js';
@@ -60,8 +60,8 @@ const QUOTE_MAX_AGE_MS = 5_000;
 const MAX_LANDINGS = 2;
 
 /**
- * Swaps and waits for confirmation. A swap that failed over its price, or provably never landed, is tried once more with a new quote; one that did
- * not fit a transaction, with fewer accounts.
+ * Swaps and waits for confirmation. A swap that failed over its price, or over a payment that left beside it, or provably never landed, is tried once
+ * more with a new quote; one that did not fit a transaction, with fewer accounts.
  */
 export async function runSwap(context: PaymentContext, task: SwapTask): Promise<Swapped> {
   const { runtime } = context.config;
@@ -79,15 +79,16 @@ export async function runSwap(context: PaymentContext, task: SwapTask): Promise<
     } catch (error) {
       throw withFees(error, failed);
     }
+    const guard = { isStrict: false };
     const { inputMint, inAmount, maxInAmount, outputMint, outAmount, minOutAmount, provider } = quote;
     task.emit('swap.quoted', { inputMint, inAmount, maxInAmount, outputMint, outAmount, minOutAmount, provider });
     try {
-      const swapped = await swapOnce(context, task, quote, built);
+      const swapped = await swapOnce(context, task, quote, built, guard);
       return { ...swapped, feeLamports: swapped.feeLamports + feesOf(failed) };
     } catch (error) {
       const maxAccounts = isExactChangeError(error, 'transaction_too_large') ? ladder.shift() : undefined;
       if (maxAccounts !== undefined) request = { ...request, maxAccounts };
-      else if (landings >= MAX_LANDINGS || !worthAnother(error)) throw withFees(error, failed);
+      else if (landings >= MAX_LANDINGS || !worthAnother(error, guard)) throw withFees(error, failed);
       else landings += 1;
       if (isExactChangeError(error, 'swap_failed')) failed = error;
       quote = undefined;
@@ -120,7 +121,14 @@ export async function runWrap(context: PaymentContext, amount: bigint, task: Wat
   );
 }
 
-async function swapOnce(context: PaymentContext, task: SwapTask, quote: SwapQuote, built: unknown): Promise<Swapped> {
+/** @param guard - Told whether the guard of what is signed lets nothing be missing. */
+async function swapOnce(
+  context: PaymentContext,
+  task: SwapTask,
+  quote: SwapQuote,
+  built: unknown,
+  guard: { isStrict: boolean },
+): Promise<Swapped> {
   const bounds = boundsOf(quote);
   // What a cap refuses by its quote is not built, and keeps no payment waiting.
   await task.onPlanned?.({ ...bounds, lamports: SIGNATURE_LAMPORTS });
@@ -140,8 +148,6 @@ async function swapOnce(context: PaymentContext, task: SwapTask, quote: SwapQuot
       checkInput({ inputMint: taking.inputMint, maxInAmount: taking.maxIn.toString() }, mostIn);
       await task.onPlanned?.(taking);
     },
-    // A venue may take all that the guard lets be missing. What that is worth counts, if the output is sure to be worth something.
-    isStrict: pinnedMint(context.config.network, quote.outputMint) === undefined,
     reserved: () => reservedFor(context, quote.inputMint, quote.outputMint),
     signal: task.signal,
   };
@@ -159,6 +165,7 @@ async function swapOnce(context: PaymentContext, task: SwapTask, quote: SwapQuot
       // Refused without its leeway too, it ends here.
       await task.onPlanned?.(takingOf({ ...planned, leeway: nothingReserved }));
       await noneInFlight(context, order.reserved, task.signal);
+      guard.isStrict = true;
       return signSwap(deps, { ...order, isStrict: true });
     });
   return exclusively(context, [quote.inputMint, quote.outputMint], task, sign, record);
@@ -328,8 +335,10 @@ function withFees(error: unknown, failed: ExactChangeError<'swap_failed'> | unde
   return swapFailed({ ...error.details, feeLamports: (BigInt(error.details.feeLamports) + feesOf(failed)).toString() });
 }
 
-function worthAnother(error: unknown): boolean {
+function worthAnother(error: unknown, { isStrict }: { readonly isStrict: boolean }): boolean {
   if (isExactChangeError(error, 'swap_expired')) return true;
+  // A payment that left meanwhile is in what is read for the next.
+  if (isStrict && (isExactChangeError(error, 'swap_failed') || isExactChangeError(error, 'unsafe_swap'))) return true;
   return (
     (isExactChangeError(error, 'swap_failed') || isExactChangeError(error, 'simulation_failed')) && PRICE_MOVED.test(error.details.reason)
   );

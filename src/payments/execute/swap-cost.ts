@@ -1,4 +1,4 @@
-import { ceilDiv, minAmount, U64_MAX } from '../../amount.js';
+import { ceilDiv, maxAmount, minAmount, U64_MAX } from '../../amount.js';
 import { isExactChangeError, PolicyError } from '../../errors.js';
 import type { Attempt, SwapOutcome } from '../../journal/types.js';
 import { pinnedMint, WSOL_MINT } from '../../network.js';
@@ -16,7 +16,7 @@ export interface SwapTaking {
   readonly minOut: bigint;
   /** Network and priority fee, and rent of token accounts that stay. */
   readonly lamports: bigint;
-  /** What of the output may be missing besides, because payments in flight may take it. Only for a pinned one. */
+  /** What of the output may be missing besides, because payments in flight may take it. */
   readonly leeway?: bigint | undefined;
 }
 
@@ -55,9 +55,11 @@ export async function swapBound(
   const isPinned = pinnedMint(network, outputMint) !== undefined;
   const ask = (mint: Address, maxAgeMs?: number) =>
     usdPriceOf(context, mint, signal, undefined, maxAgeMs).catch((error: unknown) => withoutPrice(mint, isBounded, error));
+  const brought = maxAmount(0n, minOut - leeway);
+  const drained = maxAmount(0n, leeway - minOut);
   const [input, output, sol] = await Promise.all([
     ask(inputMint),
-    isPinned ? ask(outputMint) : undefined,
+    isPinned ? ask(outputMint) : drained > 0n ? ask(outputMint, PRICE_MEMORY_MS) : undefined,
     // A fee is small, so its price may be older.
     ask(WSOL_MINT, PRICE_MEMORY_MS),
   ]);
@@ -66,13 +68,14 @@ export async function swapBound(
   if (isWrap) return { ...noSwapCost, ...fees };
   const prices = {
     ...(input === undefined ? {} : { input: input.most(REFERENCE).toString() }),
-    ...(output === undefined ? {} : { output: output.least(REFERENCE).toString() }),
+    ...(output === undefined || !isPinned ? {} : { output: output.least(REFERENCE).toString() }),
   };
   return {
     ...fees,
-    lossMicroUsd: (lossOf(prices, maxIn, minOut) + (output?.most(leeway) ?? 0n)).toString(),
-    inputs: { [inputMint]: maxIn.toString() },
-    boughtMicroUsd: isPinned || input === undefined ? '0' : boughtBy(price, minOut).toString(),
+    // A pinned output is credited before it is missed.
+    lossMicroUsd: (lossOf(prices, maxIn, minOut) + (output?.most(isPinned ? leeway : drained) ?? 0n)).toString(),
+    inputs: { [inputMint]: maxIn.toString(), ...(drained === 0n ? {} : { [outputMint]: drained.toString() }) },
+    boughtMicroUsd: isPinned || input === undefined ? '0' : boughtBy(price, brought).toString(),
     prices,
   };
 }
@@ -129,8 +132,8 @@ export function swapCostAfter({ swapping: bound, swap, ...price }: Attempt, outc
   return {
     ...fees,
     lossMicroUsd: lossOf(prices, taken, brought).toString(),
-    inputs: Object.fromEntries(Object.keys(bound.inputs).map((mint) => [mint, taken.toString()])),
-    boughtMicroUsd: bound.boughtMicroUsd === '0' ? '0' : boughtBy(price, brought).toString(),
+    inputs: { [swap.inputMint]: taken.toString() },
+    boughtMicroUsd: prices.input === undefined || prices.output !== undefined ? '0' : boughtBy(price, brought).toString(),
   };
 }
 

@@ -90,6 +90,10 @@ export async function findFunding(
     for await (const candidate of inOrder.all()) {
       if (unsellable.has(candidate.mint)) continue;
       if (compared >= MAX_CANDIDATES || unsellable.size >= MAX_UNSELLABLE) break;
+      if (isPinned(context, mint) && !(await mayPay(context, candidate, mint, amount, signal))) {
+        reasons.push(short(mint, needed, facts));
+        continue;
+      }
       const quote = await quoteFrom(context, candidate, mint, amount, signal).catch(asReason);
       if (!isExactChangeError(quote)) return fundedBy(candidate, quote);
       reasons.push(quote);
@@ -131,12 +135,19 @@ async function firstThatPays(
   amount: bigint,
   signal: AbortSignal | undefined,
 ): Promise<Candidate | undefined> {
-  const wanted = (await priceOf(context, mint, signal))?.least(amount) ?? 0n;
-  for (const candidate of candidates) {
-    const worth = await priceOf(context, candidate.mint, signal);
-    if (worth === undefined || worth.most(candidate.available) >= wanted) return candidate;
-  }
+  for (const candidate of candidates) if (await mayPay(context, candidate, mint, amount, signal)) return candidate;
   return undefined;
+}
+
+async function mayPay(
+  context: PaymentContext,
+  candidate: Candidate,
+  mint: Address,
+  amount: bigint,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  const [worth, wanted] = await Promise.all([priceOf(context, candidate.mint, signal), priceOf(context, mint, signal)]);
+  return worth === undefined || wanted === undefined || worth.most(candidate.available) >= wanted.least(amount);
 }
 
 /** Whatever keeps it from being known is met again by the check that needs it. */

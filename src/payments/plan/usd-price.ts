@@ -2,6 +2,9 @@ import { ceilDiv, minAmount, parseAmount, U64_MAX } from '../../amount.js';
 import { isExactChangeError } from '../../errors.js';
 import { pinnedMint, pinnedMints, type PinnedMint } from '../../network.js';
 import { USD_DECIMALS } from '../../policy/dollars.js';
+import { orAborted } from '../../internal/bounded.js';
+import { throwIfAborted } from '../../internal/deadline.js';
+import { isLowPriority } from '../../internal/low-priority.js';
 import { sinceThen } from '../../internal/runtime.js';
 import type { Address } from '../../solana/types.js';
 import { checkFields, checkQuote } from '../../swaps/quote/check-quote.js';
@@ -82,7 +85,7 @@ export async function usdPriceOf(
   const foundAt = unpriced.get(mint);
   if (foundAt !== undefined && sinceThen(runtime, foundAt) <= PRICE_MAX_AGE_MS) return undefined;
   for (const dollar of pinnedMints(network).slice(0, pinned === undefined ? MAX_DOLLARS.other : MAX_DOLLARS.pinned)) {
-    const price = await askPrice(context, mint, dollar, decimals ?? pinned?.decimals ?? USUAL_DECIMALS, signal);
+    const price = await askTogether(context, mint, dollar, decimals ?? pinned?.decimals ?? USUAL_DECIMALS, signal);
     if (price === undefined) continue;
     remember(context, mint, price);
     return worthAt(price, lows());
@@ -118,6 +121,29 @@ export function atPar(decimals: number): UsdPrice {
     least: (amount) => (amount * MICRO_USD) / one,
     amountOf: (microUsd) => ceilDiv(microUsd * one, MICRO_USD),
   };
+}
+
+/** Calls that ask for a price at the same time share its quotes, unless the first of them gives up. */
+async function askTogether(
+  context: PaymentContext,
+  mint: Address,
+  dollar: PinnedMint,
+  decimals: number,
+  signal: AbortSignal | undefined,
+): Promise<PriceSeen | undefined> {
+  const { pricesAsked } = context.memory;
+  const name = JSON.stringify([mint, dollar.mint, isLowPriority(signal)]);
+  for (let other = pricesAsked.get(name); other !== undefined; other = pricesAsked.get(name)) {
+    try {
+      return await orAborted(other, signal);
+    } catch (error) {
+      throwIfAborted(signal);
+      if (isExactChangeError(error)) throw error;
+    }
+  }
+  const own = askPrice(context, mint, dollar, decimals, signal).finally(() => pricesAsked.delete(name));
+  pricesAsked.set(name, own);
+  return own;
 }
 
 /** A price without a noticeable impact, by as many quotes as it takes to find a fair amount; mostly one. */

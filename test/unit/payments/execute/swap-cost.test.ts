@@ -38,8 +38,8 @@ function coreOn(failing: Readonly<Record<string, Error>> = {}, bounded: readonly
 }
 
 const price = { amount: '1000', microUsd: '100' };
-const boundOf = (core: PaymentContext, inputMint: string, outputMint: string) =>
-  swapBound(core, { inputMint, outputMint, maxIn: 1_000n, minOut: 80n, lamports: 5_000n }, price, undefined);
+const boundOf = (core: PaymentContext, inputMint: string, outputMint: string, leeway = 0n) =>
+  swapBound(core, { inputMint, outputMint, maxIn: 1_000n, minOut: 80n, lamports: 5_000n, leeway }, price, undefined);
 
 describe('the bound of a swap', () => {
   it.each([
@@ -58,6 +58,14 @@ describe('the bound of a swap', () => {
     await expect(boundOf(coreOn({ [WSOL_MINT]: NO_ROUTE }), USDT, USDC)).resolves.toMatchObject({ feeMicroUsd: '0', lamports: '5000' });
   });
 
+  it.each([
+    ['less than it brings', 50n, { lossMicroUsd: '1000', inputs: { [USDT]: '1000' }, boughtMicroUsd: '3' }],
+    // The 20 that could be taken besides are worth 2, rounded up in each step.
+    ['more than it brings', 100n, { lossMicroUsd: '1004', inputs: { [USDT]: '1000', [BONK]: '20' }, boughtMicroUsd: '0' }],
+  ])('into a token that is not pinned counts what payments in flight may take of it, when that is %s', async (_, leeway, counted) => {
+    await expect(boundOf(coreOn(), USDT, BONK, leeway)).resolves.toMatchObject(counted);
+  });
+
   it('passes on what ends the call', async () => {
     const stop = new Error('stop');
     await expect(boundOf(coreOn({ [BONK]: stop }, [BONK]), BONK, USDC)).rejects.toBe(stop);
@@ -71,7 +79,14 @@ describe('what a swap took', () => {
     [USDC, WSOL_MINT],
   ];
   const attemptWith = (swapping: SwapCost) =>
-    attemptOf({ ...price, swapping, swap: signedSwapOf({ quoted: { inAmount: '900', outAmount: '90', feeLamports: '5000' } }) });
+    attemptOf({
+      ...price,
+      swapping,
+      swap: signedSwapOf({
+        inputMint: Object.keys(swapping.inputs)[0] ?? '',
+        quoted: { inAmount: '900', outAmount: '90', feeLamports: '5000' },
+      }),
+    });
   const confirmed = (inAmount: bigint, outAmount: bigint, lamports: bigint): SwapOutcome => ({
     state: 'confirmed',
     ...{ inAmount: `${inAmount}`, outAmount: `${outAmount}`, feeLamports: `${lamports}`, rentLamports: '0' },
@@ -79,9 +94,13 @@ describe('what a swap took', () => {
   const totals = (cost: SwapCost | undefined) =>
     costOf({ mint: 'mint', ...price, ...(cost === undefined ? {} : { swapping: cost }) }, true);
 
-  it.each(PAIRS)('of %s into %s is never above its bound while it keeps to it, and the less the less it took', async (input, output) => {
-    const attempt = attemptWith(await boundOf(coreOn(), input, output));
-    const within = fc.tuple(fc.bigInt(1n, 1_000n), fc.bigInt(80n, 200n), fc.bigInt(0n, 5_000n));
+  const LEEWAYS = [0n, 30n, 100n];
+  const CASES = PAIRS.flatMap((pair) => LEEWAYS.map((leeway) => [...pair, leeway] as const));
+
+  it.each(CASES)('of %s into %s, of which %d may be missing, is never above its bound, and the less the less it took', async (...given) => {
+    const [input, output, leeway] = given;
+    const attempt = attemptWith(await boundOf(coreOn(), input, output, leeway));
+    const within = fc.tuple(fc.bigInt(1n, 1_000n), fc.bigInt(80n - leeway, 200n), fc.bigInt(0n, 5_000n));
     fc.assert(
       fc.property(within, within, (a, b) => {
         const [less, more] = [a, b].map(([taken, brought, lamports]) =>
@@ -92,6 +111,12 @@ describe('what a swap took', () => {
         for (const [unit, value] of less ?? []) expect(value).toBeLessThanOrEqual(more?.get(unit) ?? 0n);
       }),
     );
+  });
+
+  it('has bought the price with its input, if no payment in flight took from a token that is not pinned', async () => {
+    const took = await Promise.all(LEEWAYS.map((leeway) => boundOf(coreOn(), USDT, BONK, leeway)));
+    for (const bound of took)
+      expect(swapCostAfter(attemptWith(bound), confirmed(900n, 90n, 5_000n))).toMatchObject({ boughtMicroUsd: '9' });
   });
 
   it('is more than its bound if the chain shows that more has left', async () => {

@@ -70,6 +70,24 @@ describe('what an amount is worth', () => {
     );
   });
 
+  it('is asked for once by calls at the same time, and anew when the call that asks gives up', async () => {
+    const asked: bigint[] = [];
+    const { core } = coreOn({ price: [20n, 3n], depth: 10n ** 15n }, asked);
+    const { quote } = core.prices;
+    const giving = new AbortController();
+    const hanging: typeof quote = (request, options) =>
+      options?.signal === giving.signal
+        ? new Promise((_, reject) => giving.signal.addEventListener('abort', () => reject(giving.signal.reason)))
+        : quote(request, options);
+    const slow = { ...core, prices: { ...core.prices, quote: hanging } };
+    const gone = usdPriceOf(slow, WSOL_MINT, giving.signal);
+    const others = Promise.all([1, 2, 3].map(() => most(slow, 20n)));
+    giving.abort(new Error('gone'));
+    await expect(gone).rejects.toThrow('gone');
+    expect(new Set(await others).size).toBe(1);
+    expect(asked).toHaveLength(1);
+  });
+
   it('is asked for by a whole token, and by less where that would move the price', async () => {
     const asked: bigint[] = [];
     await most(coreOn({ price: [20n, 3n], depth: 10n ** 15n }, asked).core, U64);
