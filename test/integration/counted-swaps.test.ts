@@ -56,7 +56,7 @@ async function expectAllCounted(payer: Awaited<ReturnType<typeof watched>>, jour
 }
 
 describe('a swap that is decided long after its call', () => {
-  /** A client that closed when its swap of SOL had landed, and nobody had told it. */
+  /** A client that closed when its swap of SOL had landed, and was told nothing of it. */
   async function leftBehind(options: ClientOptions = {}) {
     const journal = memoryJournal();
     const payer = await watched({ SOL: '1' }, { swapFrom: ['SOL'], ...options, journal });
