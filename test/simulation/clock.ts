@@ -12,8 +12,10 @@ export interface Clock {
   /** Calls back in the world. */
   after(ms: number, call: () => void): void;
   wait(ms: number): Promise<void>;
-  /** The process has ended: none of its timers rings. */
-  dropTimers(): void;
+  /** The process has ended: none of its timers rings, and what is left of its code sets no more. */
+  stopTimers(): void;
+  /** A new process runs. */
+  startTimers(): void;
   /** Lets time pass until the work is done. Rejects if nothing is left to happen before that, or too much happens. */
   run<T>(work: Promise<T>): Promise<T>;
 }
@@ -39,9 +41,11 @@ export function createClock(random: Random): Clock & { install(): () => void } {
   let time = 0;
   let skew = 0;
   let count = 0;
+  let hasProcess = false;
 
   const add = (ms: number, isOfProcess: boolean, call: () => void): number => {
     const event: Event = { at: time + Math.max(0, ms), order: (count += 1), isOfProcess, call };
+    if (isOfProcess && !hasProcess) return event.order;
     push(queue, event);
     if (isOfProcess) timers.set(event.order, event);
     return event.order;
@@ -59,9 +63,11 @@ export function createClock(random: Random): Clock & { install(): () => void } {
     jump: (ms) => void (skew += ms),
     after: (ms, call) => void add(ms, false, call),
     wait: (ms) => new Promise((resolve) => void add(ms, false, resolve)),
-    dropTimers() {
+    stopTimers() {
+      hasProcess = false;
       for (const id of [...timers.keys()]) cancel(id);
     },
+    startTimers: () => void (hasProcess = true),
     async run(work) {
       let isOver = false;
       const over = () => void (isOver = true);

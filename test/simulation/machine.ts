@@ -124,6 +124,7 @@ export function createMachine(world: World): Machine {
   function start(): void {
     life += 1;
     const of = life;
+    clock.startTimers();
     for (const name of SHELVES) Reflect.deleteProperty(globalThis, Symbol.for(name));
     isUp = true;
     ending = new Promise((resolve) => (end = resolve));
@@ -192,7 +193,7 @@ export function createMachine(world: World): Machine {
         isUp = false;
         processes.end(life);
         disk = disk.after(power ? 'power failure' : 'kill');
-        clock.dropTimers();
+        clock.stopTimers();
         end();
         ended();
       };
