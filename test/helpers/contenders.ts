@@ -2,10 +2,10 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { programOf } from './program.js';
 
-/** The program of a contender: takes the path, and the id of what it reserves. */
-export const CHILD = fileURLToPath(new URL('./file-journal.child.ts', import.meta.url));
-const NODE = [process.execPath, '--import', 'tsx', CHILD];
+/** Takes the path, and the id of what it reserves. */
+const CHILD = fileURLToPath(new URL('./file-journal.child.ts', import.meta.url));
 const CONTAINED = ['unshare', '--user', '--map-root-user', '--pid', '--fork', '--mount-proc'];
 
 /** A process that has tried to get the journal of a file, and keeps what it got until it is killed. */
@@ -18,8 +18,10 @@ export interface Contender {
   kill(): Promise<void>;
 }
 
-/** Starts processes, in this pid namespace or each in one of its own (where it is process 1), and ends all of them. */
+/** Starts processes, in this pid namespace or each in one of its own (where it is process 1), and ends all of them. To be called at the top of a file of tests. */
 export function createContenders() {
+  const program = programOf(CHILD);
+  const node = () => [process.execPath, program.path];
   const all = new Set<Contender>();
   const start = async (command: readonly string[], isInner: boolean): Promise<Contender> => {
     const [program = '', ...options] = command;
@@ -43,12 +45,12 @@ export function createContenders() {
     return contender;
   };
   return {
-    start: (path: string) => start([...NODE, path], false),
+    start: (path: string) => start([...node(), path], false),
     /** As a container is to its host. Works without root. */
-    startContained: (path: string, id = 'contained') => start([...CONTAINED, ...NODE, path, id], true),
+    startContained: (path: string, id = 'contained') => start([...CONTAINED, ...node(), path, id], true),
     /** As a container whose system gives it a boot id of its own: what the file at `boot` says. */
     startBooted: (path: string, boot: string, id = 'booted') =>
-      start([...CONTAINED, 'sh', '-c', 'mount --bind "$0" /proc/sys/kernel/random/boot_id && exec "$@"', boot, ...NODE, path, id], true),
+      start([...CONTAINED, 'sh', '-c', 'mount --bind "$0" /proc/sys/kernel/random/boot_id && exec "$@"', boot, ...node(), path, id], true),
     /** Sees the file at a second path, at which the file itself is mounted. */
     startMounted: (path: string, at: string) =>
       start(
@@ -57,11 +59,12 @@ export function createContenders() {
           'mount --bind "$0" "$1" && shift && exec "$@"',
           path,
           at,
-          ...NODE,
+          ...node(),
           at,
         ],
         false,
       ),
+    program,
     async killAll() {
       for (const contender of [...all]) await contender.kill();
     },

@@ -5,11 +5,11 @@ import { fileURLToPath } from 'node:url';
 import type { ClientOptions } from 'exact-change';
 import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { programOf, type Program } from '../helpers/program.js';
+import { programOf } from '../helpers/program.js';
 import { startRelay } from '../helpers/relay.js';
 import { isPaid, startSeller, type Seller } from '../helpers/seller.js';
 
-const CHILD = fileURLToPath(new URL('./deadlines-exit.child.ts', import.meta.url));
+const program = programOf(fileURLToPath(new URL('./deadlines-exit.child.ts', import.meta.url)));
 /** A process that does not end by itself is ended, and its exit code shows it. */
 const LIMIT_MS = 25_000;
 /** Longer than the process may live: a timer that a call leaves behind is seen. */
@@ -17,7 +17,6 @@ const AGES_MS = 600_000;
 const AGES = { rpc: AGES_MS, jupiter: AGES_MS, terms: AGES_MS, payment: AGES_MS, signer: AGES_MS, journal: AGES_MS };
 
 let sandbox: Sandbox;
-let program: Program;
 /** Begins an answer of 402 and never ends it. */
 let dripping: Seller;
 /** Takes connections and never says a word. */
@@ -29,7 +28,7 @@ const mute = createServer((socket) => {
 let mutePort: number;
 
 beforeAll(async () => {
-  [sandbox, program] = await Promise.all([createSandbox({ slotMs: 20, confirmationMs: 20 }), programOf(CHILD)]);
+  sandbox = await createSandbox({ slotMs: 20, confirmationMs: 20 });
   dripping = await startSeller((_, response) => {
     response.writeHead(402, { 'content-type': 'application/json' });
     response.write('{"x402Version":1,"accepts":[');
@@ -42,7 +41,6 @@ afterAll(async () => {
   for (const socket of sockets) socket.destroy();
   await new Promise((resolve) => mute.close(resolve));
   await dripping.close();
-  await program.remove();
   await sandbox.close();
 });
 

@@ -11,7 +11,8 @@ import { paidOf, usedByCap } from '../helpers/worth.js';
 let sandbox: Sandbox;
 
 beforeAll(async () => {
-  sandbox = await createSandbox({ confirmationMs: 20 });
+  // A swap that failed is tried once more when its block is final, 32 slots later.
+  sandbox = await createSandbox({ slotMs: 20, confirmationMs: 20 });
 });
 
 afterEach(async () => {

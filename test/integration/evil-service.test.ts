@@ -23,6 +23,7 @@ import {
 import type { EvilLie, Json } from '../helpers/evil-front.js';
 import { jsonLies, wireLies, type End, type Memory, type NamedLie, type WireLie } from '../helpers/evil-lies.js';
 import type { Victim } from '../helpers/lying-service.js';
+import { inTurn, sampled } from '../helpers/sampled.js';
 
 let stage: Stage;
 let terms: string;
@@ -72,7 +73,17 @@ const concerns = ({ quote, swap, asks, offer, step, balance }: EvilLie, { asks: 
 const LIES = jsonLies(memory);
 const WIRE_LIES = wireLies(() => terms);
 const rows = <L extends NamedLie | WireLie>(lies: readonly L[]) => lies.map((lie) => [lie.name, lie] as const);
-const toldTo = (way: Way) => rows(LIES.filter((lie) => concerns(lie, way)));
+const WAYS = [PLANNED, STEPWISE, SWAP, QUOTE, BALANCE];
+/** What it builds is lied about in swaps by name: a payment step by step asks for them in the same way. */
+const isToldTo = (lie: NamedLie, way: Way) => concerns(lie, way) && !(way === STEPWISE && lie.name.startsWith('swap attack'));
+/** Each lie by all ways in `npm run test:chaos`, and in `npm test` by one of them in turn. */
+const TOLD = LIES.flatMap((lie, turn) =>
+  inTurn(
+    WAYS.filter((way) => isToldTo(lie, way)),
+    turn,
+  ).map((way) => ({ way, lie })),
+);
+const toldTo = (way: Way) => rows(TOLD.filter((one) => one.way === way).map(({ lie }) => lie));
 
 it('says at least forty lies, each by its own name', () => {
   const names = [...LIES, ...WIRE_LIES].map(({ name }) => name);
@@ -81,7 +92,7 @@ it('says at least forty lies, each by its own name', () => {
 });
 
 describe.concurrent('the truth by the same way', () => {
-  it.each([PLANNED, STEPWISE, SWAP, QUOTE, BALANCE])('is $name', async (way) => {
+  it.each(WAYS)('is $name', async (way) => {
     const { end: came, session } = await trial(stage, way, {});
     expect([came, session.calls.length > 0, session.told]).toEqual(['done', true, []]);
   });
@@ -93,9 +104,8 @@ describe.concurrent('for a payment that it plans', () => {
   });
 });
 
-// What it builds is lied about in swaps by name, that are asked for in the same way.
 describe.concurrent('for a payment that is asked for step by step', () => {
-  it.each(toldTo(STEPWISE).filter(([name]) => !name.startsWith('swap attack')))('%s', async (_name, lie) => {
+  it.each(toldTo(STEPWISE))('%s', async (_name, lie) => {
     expect(await end(STEPWISE, lie)).toBe(lie.end);
   });
 });
@@ -113,16 +123,18 @@ describe.concurrent.each([QUOTE, BALANCE])('for $name', (way) => {
   });
 });
 
+/** Told in every answer to a payment, or for its plan alone: a plan is a hint, and what it says in its place keeps no client from paying. */
+const IN = ['every answer', 'its plan'] as const;
+const wireRows = (slow: boolean) =>
+  sampled(
+    WIRE_LIES.filter((lie) => (lie.slow === true) === slow).flatMap((lie) => IN.map((place) => [lie.name, place, lie] as const)),
+    IN.length,
+  );
+const placeOf = (place: (typeof IN)[number]): Omit<Bait, 'lie'> => (place === 'its plan' ? { at: ['autoPay'] } : {});
+
 describe.concurrent('on the wire', () => {
-  const quick = rows(WIRE_LIES.filter(({ slow }) => slow !== true));
-
-  it.each(quick)('%s, for every answer to a payment', async (_name, lie) => {
-    expect(await end(PLANNED, lie)).toBe(lie.harmless === true ? 'done' : 'refused');
-  });
-
-  // A plan is a hint: what it says in its place keeps no client from paying.
-  it.each(quick)('%s, for its plan of a payment alone', async (_name, lie) => {
-    expect(await end(PLANNED, lie, { at: ['autoPay'] })).toBe('done');
+  it.each(wireRows(false))('%s, in %s', async (_name, place, lie) => {
+    expect(await end(PLANNED, lie, placeOf(place))).toBe(place === 'its plan' || lie.harmless === true ? 'done' : 'refused');
   });
 });
 
@@ -188,15 +200,10 @@ describe('each swap attack of the corpus, made against this wallet', () => {
 const SOON_MS = 2_000;
 
 describe.concurrent('a service that only time ends', () => {
-  const slow = rows(WIRE_LIES.filter((lie) => lie.slow === true));
   const options = { ...PLANNED.bait?.options, timeouts: { service: SOON_MS } };
 
-  it.each(slow)('%s, for every answer to a payment', async (_name, lie) => {
-    expect(await end(PLANNED, lie, { options })).toBe('refused');
-  });
-
-  it.each(slow)('%s, for its plan of a payment alone', async (_name, lie) => {
-    expect(await end(PLANNED, lie, { at: ['autoPay'], options })).toBe('done');
+  it.each(wireRows(true))('%s, in %s', async (_name, place, lie) => {
+    expect(await end(PLANNED, lie, { ...placeOf(place), options })).toBe(place === 'its plan' ? 'done' : 'refused');
   });
 });
 

@@ -17,10 +17,12 @@ import {
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { accountsOf } from '../helpers/estate.js';
+import { everyCase } from '../helpers/sampled.js';
 import { type Cast, crowds } from '../helpers/surroundings.js';
 import { type Offer, Trial, type WantedName, wanted, wantedNames } from '../helpers/trial.js';
 
 const SEED = 20_261_121;
+const RUNS = everyCase ? 800 : 160;
 const ATTACKER = address('Attack1111111111111111111111111111111111112');
 
 let trial: Trial;
@@ -75,10 +77,10 @@ describe.each(wantedNames)('any instructions around %s', (name) => {
         const { losses } = await trial.harm(offer.deal, wire);
         if (losses.length > 0) harmful += 1;
       }),
-      { seed: SEED, numRuns: 800 },
+      { seed: SEED, numRuns: RUNS },
     );
     // Of both kinds there were enough: what could be signed, and what would have cost the wallet something.
-    expect(tally.landed - before.landed).toBeGreaterThan(30);
-    expect(harmful).toBeGreaterThan(10);
+    expect(tally.landed - before.landed).toBeGreaterThan(RUNS / 27);
+    expect(harmful).toBeGreaterThan(RUNS / 80);
   }, 60_000);
 });

@@ -5,8 +5,9 @@ import { fileURLToPath } from 'node:url';
 import { createSandbox, type Sandbox } from 'exact-change-sandbox';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { buildForeign } from '../helpers/foreign-swap.js';
+import { programOf } from '../helpers/program.js';
 
-const CHILD = fileURLToPath(new URL('./inspect-exit.child.ts', import.meta.url));
+const program = programOf(fileURLToPath(new URL('./inspect-exit.child.ts', import.meta.url)));
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** A process that does not end by itself is ended, and its exit code shows it. */
 const LIMIT_MS = 25_000;
@@ -32,7 +33,7 @@ it.each([
   const { transaction, maxIn, minOut } = await buildForeign(sandbox, wallet, { from: 'USDC', to: 'USDT', amount: 2_000_000n });
   const amounts = { inputMint: 'USDC', outputMint: 'USDT', maxInAmount: `${maxIn}`, minOutAmount: `${minOut}` };
   const task = { transaction, options: { rpcUrl, wsUrl, timeouts, wallet, ...amounts, ...change } };
-  const child = spawn(process.execPath, ['--import', 'tsx', CHILD, JSON.stringify(task)], {
+  const child = spawn(process.execPath, [program.path, JSON.stringify(task)], {
     cwd: ROOT,
     stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
     // Nothing of the test runner's: its own options are not the caller's.

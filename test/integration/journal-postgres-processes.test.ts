@@ -8,8 +8,9 @@ import { attemptOf, dayCap, idsOf, NOW } from '../helpers/attempts.js';
 import { until } from '../helpers/chain.js';
 import { startPostgres, withClient, type Postgres } from '../helpers/postgres.js';
 import { seenSince } from '../helpers/seen-since.js';
+import { programOf } from '../helpers/program.js';
 
-const CHILD = fileURLToPath(new URL('./journal-postgres.child.ts', import.meta.url));
+const program = programOf(fileURLToPath(new URL('./journal-postgres.child.ts', import.meta.url)));
 const owner = { wallet: 'wallet', network: 'network' };
 
 let postgres: Postgres;
@@ -38,7 +39,7 @@ interface Member {
 }
 
 function startMember(task: object): Member {
-  const child = spawn(process.execPath, ['--import', 'tsx', CHILD, address, JSON.stringify(task)], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [program.path, address, JSON.stringify(task)], { stdio: ['pipe', 'pipe', 'inherit'] });
   children.add(child);
   const exit = once(child, 'exit').then(([code]: unknown[]) => {
     children.delete(child);

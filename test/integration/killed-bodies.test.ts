@@ -13,8 +13,9 @@ import { closePayers, failureOf, payerOn, type Payer } from '../helpers/payer.js
 import { answerTerms, isPaid, startSeller } from '../helpers/seller.js';
 import { offerOf, settle, settlementHeader } from '../helpers/settling.js';
 import { timesSpent } from '../helpers/spends.js';
+import { programOf } from '../helpers/program.js';
 
-const CHILD = fileURLToPath(new URL('./killed-bodies.child.ts', import.meta.url));
+const program = programOf(fileURLToPath(new URL('./killed-bodies.child.ts', import.meta.url)));
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 let sandbox: Sandbox;
@@ -54,7 +55,7 @@ async function killed(method: string, reads: 'nothing' | 'half' | 'all'): Promis
   const options = { walletSecretKey: payer.secretKey, rpcUrl: sandbox.rpcUrl, jupiterUrl: sandbox.jupiterUrl };
   const init = method === 'POST' ? { method, body: 'x' } : { method };
   const task = JSON.stringify({ options, url: seller.url, init, journal: path, reads });
-  const child = spawn(process.execPath, ['--import', 'tsx', CHILD, task], {
+  const child = spawn(process.execPath, [program.path, task], {
     cwd: ROOT,
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { PATH: process.env['PATH'] },

@@ -15,9 +15,10 @@ import { attemptOf, listOf } from '../helpers/attempts.js';
 import { until } from '../helpers/chain.js';
 import { failureOf } from '../helpers/payer.js';
 import { startPostgres, wireTo, withClient, type Postgres } from '../helpers/postgres.js';
+import { programOf } from '../helpers/program.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const CHILD = fileURLToPath(new URL('./outbox-postgres.child.ts', import.meta.url));
+const program = programOf(fileURLToPath(new URL('./outbox-postgres.child.ts', import.meta.url)));
 const owner = { wallet: 'wallet', network: 'network' };
 const LEASE_MS = 30_000;
 
@@ -93,7 +94,7 @@ interface Member {
 }
 
 function startMember(task: object): Member {
-  const child = spawn(process.execPath, ['--import', 'tsx', CHILD, address, JSON.stringify(task)], { stdio: 'pipe' });
+  const child = spawn(process.execPath, [program.path, address, JSON.stringify(task)], { stdio: 'pipe' });
   children.add(child);
   const exit = once(child, 'exit').then(([code]: unknown[]) => {
     children.delete(child);

@@ -7,8 +7,9 @@ import { createSandbox, type MintSymbol, type Sandbox } from 'exact-change-sandb
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { base64, envelopeV2 } from '../fixtures/malformed-402.js';
 import { startSeller } from '../helpers/seller.js';
+import { programOf } from '../helpers/program.js';
 
-const CHILD = fileURLToPath(new URL('./silence.child.ts', import.meta.url));
+const program = programOf(fileURLToPath(new URL('./silence.child.ts', import.meta.url)));
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** A process that does not end by itself is ended, and its exit code shows it. */
 const LIMIT_MS = 25_000;
@@ -74,7 +75,7 @@ async function run({ options = {}, funds = { SOL: '0.1', BONK: '5000000' }, url 
     url,
     options: { walletSecretKey, rpcUrl, jupiterUrl, autoSwap: true, ...options },
   };
-  const child = spawn(process.execPath, ['--import', 'tsx', CHILD, JSON.stringify(task)], {
+  const child = spawn(process.execPath, [program.path, JSON.stringify(task)], {
     cwd: ROOT,
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     // Nothing of the test runner's: its own options and colours are not the caller's.

@@ -7,7 +7,7 @@ import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
 import { nodeProcesses, processesOn, type ProcessId } from '../../../adapters/journals/file/processes.js';
 import { attemptOf, idsOf, NOW } from '../../helpers/attempts.js';
-import { CHILD, type Contender } from '../../helpers/contenders.js';
+import type { Contender } from '../../helpers/contenders.js';
 import { journalFiles } from '../../helpers/journal-files.js';
 
 const OWNER = { wallet: 'wallet', network: 'network' };
@@ -127,8 +127,7 @@ describe('the holder of a file journal', () => {
   });
 
   it('may be a thread: another one is locked out, and is let in when that was ended', async () => {
-    const program = `import('tsx/esm/api').then(({ register }) => { register(); return import(${JSON.stringify(CHILD)}); })`;
-    const worker = new Worker(program, { eval: true, argv: [path], stdout: true });
+    const worker = new Worker(contenders.program.path, { argv: [path], stdout: true });
     const [said]: unknown[] = await once(worker.stdout, 'data');
     expect(String(said)).toBe('holds');
     await expect(journalOf().used(OWNER, [], NOW)).rejects.toMatchObject({ code: 'journal_locked', details: { pid: process.pid } });
